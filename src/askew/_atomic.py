@@ -1,0 +1,86 @@
+"""Write, then rename: what stands at a path is the old thing whole, or the new thing whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from askew.errors import OutputError
+
+__all__ = ["writing_file", "writing_folder"]
+
+
+@contextmanager
+def writing_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; move it there if the block ends without an error.
+
+    Raises:
+        OutputError: the place cannot be written to. Nothing is left behind.
+    """
+    with _staging(path) as staging:
+        temporary = staging / path.name
+        yield temporary
+        _sync(temporary)
+        os.replace(temporary, path)
+
+
+@contextmanager
+def writing_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `path`; put it in the place of `path` at the end.
+
+    An existing folder there is moved aside before and deleted after, so a crash leaves the old
+    folder or the new one (in the instant between two renames, under the name of the old one with
+    ``.old`` added).
+
+    Raises:
+        OutputError: the place cannot be written to, or is a file. Nothing is left behind.
+    """
+    if path.exists() and not path.is_dir():
+        raise OutputError("a file stands where a folder should go", where=path, remedy="Name another folder")
+    with _staging(path) as staging:
+        fresh = staging / "new"
+        fresh.mkdir()
+        yield fresh
+        for item in fresh.iterdir():
+            _sync(item)
+        if path.exists():
+            aside = path.with_name(path.name + ".old")
+            shutil.rmtree(aside, ignore_errors=True)
+            os.replace(path, aside)
+            os.replace(fresh, path)
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            os.replace(fresh, path)
+
+
+@contextmanager
+def _staging(path: Path) -> Iterator[Path]:
+    """A temporary folder on the same file system as `path`, gone at the end whatever happens."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        yield staging
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"it cannot be written ({error.strerror or error})",
+        where=path,
+        remedy="Check the path, its permissions and the free space, or name another place",
+    )
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as handle:
+        os.fsync(handle.fileno())

@@ -1,0 +1,137 @@
+"""Findings: what is odd about the data, counted, named, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from askew.data.dataset import Dataset
+from askew.data.embeddings import EmbeddingSet
+
+__all__ = ["Finding", "examine"]
+
+# Rows rounded to float16 have norms within 1e-3 of 1; ten times that is still a unit vector.
+_UNIT_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about the data that the user should know; nothing that stops the work.
+
+    Attributes:
+        code: a stable short name, such as ``"missing-documents"``.
+        level: ``"note"`` or ``"warning"``.
+        message: one sentence, with the count.
+        count: how many items it concerns.
+        examples: up to five ids.
+        remedy: what the user can do, if anything.
+    """
+
+    code: str
+    level: Literal["note", "warning"]
+    message: str
+    count: int
+    examples: tuple[str, ...] = ()
+    remedy: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**asdict(self), "examples": list(self.examples)}
+
+
+def examine(dataset: Dataset, *, similarity: str = "dot") -> tuple[Finding, ...]:
+    """Look a dataset over: what matched, what is missing, which vectors are odd.
+
+    Args:
+        dataset: the task.
+        similarity: ``"dot"`` or ``"cosine"``: under cosine, norms do not matter.
+    """
+    findings = [_matched(dataset), *_missing(dataset)]
+    for side, embeddings in (("query", dataset.queries), ("document", dataset.documents)):
+        findings += _vectors(side, embeddings, similarity)
+    return tuple(findings)
+
+
+def _matched(dataset: Dataset) -> Finding:
+    judged = dataset.qrels.documents()
+    found = len(judged) - len(dataset.missing_documents)
+    queries = len(dataset.qrels) - len(dataset.missing_queries)
+    return Finding(
+        "matched",
+        "note",
+        f"{queries:,} of {len(dataset.qrels):,} judged queries and {found:,} of {len(judged):,} judged documents "
+        "have embeddings",
+        queries,
+    )
+
+
+def _missing(dataset: Dataset) -> list[Finding]:
+    without = tuple(query for query in dataset.qrels.queries if not dataset.qrels.positives(query))
+    rows = (
+        ("missing-queries", dataset.missing_queries, "judged queries have no embedding; they score 0", "Embed them"),
+        (
+            "missing-documents",
+            dataset.missing_documents,
+            "judged documents are not in the corpus; they stay in the ideal ranking",
+            "Add them to the corpus, or drop their judgements",
+        ),
+        (
+            "no-relevant",
+            without,
+            "judged queries have no relevant document; they score 0",
+            "Leave them out of the judgements if no answer exists",
+        ),
+    )
+    return [
+        Finding(code, "warning", f"{len(ids):,} {what}", len(ids), tuple(ids[:5]), remedy)
+        for code, ids, what, remedy in rows
+        if ids
+    ]
+
+
+def _vectors(side: str, embeddings: EmbeddingSet, similarity: str) -> list[Finding]:
+    plural = "queries" if side == "query" else "documents"
+    found: list[Finding] = []
+    if embeddings.dropped:
+        found.append(
+            Finding(
+                f"dropped-{plural}",
+                "warning",
+                f"{len(embeddings.dropped):,} {plural} with NaN or infinite values were dropped",
+                len(embeddings.dropped),
+                embeddings.dropped[:5],
+                "Embed them again",
+            )
+        )
+    zero = [embeddings.ids[row] for row in np.flatnonzero(embeddings.norms == 0)]
+    if zero:
+        found.append(
+            Finding(
+                f"zero-{plural}",
+                "warning",
+                f"{len(zero):,} {plural} are zero vectors; they score 0 against everything",
+                len(zero),
+                tuple(zero[:5]),
+                "Check for empty texts",
+            )
+        )
+    norms = embeddings.norms[embeddings.norms > 0]
+    if similarity == "dot" and len(norms) and np.max(np.abs(norms - 1)) > _UNIT_TOLERANCE:
+        found.append(_norms(plural, norms, embeddings.dim))
+    return found
+
+
+def _norms(plural: str, norms: np.ndarray[Any, np.dtype[np.float64]], dim: int) -> Finding:
+    low, middle, high = (float(value) for value in np.quantile(norms, (0, 0.5, 1)))
+    message = f"the norms of {plural} run from {low:.4g} to {high:.4g} (median {middle:.4g}), so dot is not cosine"
+    if high < 1 + _UNIT_TOLERANCE and middle > 0.3:
+        message += f"; norms just under 1 are what {dim} leading dimensions of longer unit vectors have"
+    return Finding(
+        f"norms-{plural}",
+        "warning",
+        message,
+        len(norms),
+        remedy="Choose --similarity cosine to normalise them, or keep dot if your index scores by inner product",
+    )

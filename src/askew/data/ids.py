@@ -1,0 +1,66 @@
+"""One form for ids: str."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from askew.errors import EmbeddingError
+
+__all__ = ["as_id", "as_ids", "stable_hash", "tie_rank"]
+
+
+def as_id(value: object) -> str:
+    """The string form of an id: text as it is, integers (numpy's too) in decimal, UTF-8 bytes decoded.
+
+    Raises:
+        EmbeddingError: the value is none of these, or is an empty string.
+
+    >>> as_id(7), as_id(np.int64(7)), as_id(np.str_("é")), as_id(b"x")
+    ('7', '7', 'é', 'x')
+    """
+    if isinstance(value, bytes):
+        try:
+            value = value.decode("utf-8")
+        except UnicodeDecodeError:
+            raise EmbeddingError(f"the id {value!r} is not UTF-8", remedy="Give ids as text") from None
+    if isinstance(value, str):
+        text = str(value)
+    elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        text = str(int(value))
+    else:
+        raise EmbeddingError(
+            f"an id is a {type(value).__name__} ({value!r})", remedy="Give ids as strings or integers"
+        )
+    if not text:
+        raise EmbeddingError("an id is empty", remedy="Give every row an id")
+    return text
+
+
+def as_ids(values: Iterable[object]) -> tuple[str, ...]:
+    """`as_id` of each value."""
+    return tuple(as_id(value) for value in values)
+
+
+def tie_rank(ids: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The place of each id in ascending code-point order: (n,) int64.
+
+    >>> tie_rank(["b", "a", "c"]).tolist()
+    [1, 0, 2]
+    """
+    rank = np.empty(len(ids), dtype=np.int64)
+    rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return rank
+
+
+def stable_hash(text: str, salt: str = "") -> int:
+    """A 64-bit hash that is the same in every process, version and machine.
+
+    >>> stable_hash("q1") == stable_hash("q1") != stable_hash("q1", "other")
+    True
+    """
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=salt.encode("utf-8")[:64])
+    return int.from_bytes(digest.digest(), "big")
