@@ -25,7 +25,7 @@ def writing_file(path: Path) -> Iterator[Path]:
         temporary = staging / path.name
         yield temporary
         _sync(temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
 
 
 @contextmanager
@@ -33,28 +33,31 @@ def writing_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside `path`; put it in the place of `path` at the end.
 
     An existing folder there is moved aside before and deleted after, so a crash leaves the old
-    folder or the new one (in the instant between two renames, under the name of the old one with
-    ``.old`` added).
+    folder or the new one (in the instant between two renames, the old one as ``.NAME.*.old``
+    beside its place).
 
     Raises:
         OutputError: the place cannot be written to, or is a file. Nothing is left behind.
     """
-    if path.exists() and not path.is_dir():
-        raise OutputError("a file stands where a folder should go", where=path, remedy="Name another folder")
     with _staging(path) as staging:
+        if path.exists() and not path.is_dir():
+            raise OutputError("a file stands where a folder should go", where=path, remedy="Name another folder")
         fresh = staging / "new"
         fresh.mkdir()
         yield fresh
         for item in fresh.iterdir():
             _sync(item)
         if path.exists():
-            aside = path.with_name(path.name + ".old")
-            shutil.rmtree(aside, ignore_errors=True)
-            os.replace(path, aside)
-            os.replace(fresh, path)
+            aside = staging.with_name(staging.name + ".old")
+            path.replace(aside)
+            try:
+                fresh.replace(path)
+            except BaseException:
+                aside.replace(path)
+                raise
             shutil.rmtree(aside, ignore_errors=True)
         else:
-            os.replace(fresh, path)
+            fresh.replace(path)
 
 
 @contextmanager
@@ -62,7 +65,8 @@ def _staging(path: Path) -> Iterator[Path]:
     """A temporary folder on the same file system as `path`, gone at the end whatever happens."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        # A name may be as long as a file system allows; the temporary one must not be longer.
+        staging = Path(tempfile.mkdtemp(prefix=f".{path.name[:32]}.", dir=path.parent))
     except OSError as error:
         raise _unwritable(path, error) from error
     try:

@@ -27,7 +27,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is not None and error.name.split(".")[0] != module.split(".")[0]:
+        if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
             raise  # the optional package is there; something that it needs itself is not
         raise MissingExtraError(
             f"{purpose} needs the package '{module}', which is not installed",

@@ -1,6 +1,20 @@
-"""Arithmetic whose last bit does not depend on blocks, threads or machines, and exact top-k."""
+"""Arithmetic whose last bit does not depend on blocks or threads, factorisations, and exact top-k."""
 
-from askew.linalg.fixed import matmul, row_dots, row_norms, tree_sum
+from askew.linalg.factor import SVD, factored_svd, svd, symmetric_eigen
+from askew.linalg.fixed import FloatArray, matmul, row_dots, row_norms, tree_sum
+from askew.linalg.threads import one_thread
 from askew.linalg.topk import top_k
 
-__all__ = ["matmul", "row_dots", "row_norms", "top_k", "tree_sum"]
+__all__ = [
+    "SVD",
+    "FloatArray",
+    "factored_svd",
+    "matmul",
+    "one_thread",
+    "row_dots",
+    "row_norms",
+    "svd",
+    "symmetric_eigen",
+    "top_k",
+    "tree_sum",
+]

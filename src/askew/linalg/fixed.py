@@ -92,7 +92,7 @@ def row_norms(matrix: FloatArray, *, budget: int = DEFAULT_BUDGET) -> Float64Arr
         # A NaN passes through max; a scale of 0, NaN or infinity must not divide.
         scale = np.max(np.abs(block), axis=1)
         usable = np.isfinite(scale) & (scale > 0)
-        powers = np.where(usable, np.exp2(np.floor(np.log2(np.where(usable, scale, 1.0)))), 1.0)
+        powers = np.where(usable, np.ldexp(1.0, np.frexp(np.where(usable, scale, 1.0))[1] - 1), 1.0)
         with np.errstate(over="ignore", invalid="ignore"):
             block = block / powers[:, None]
             norms[rows] = np.where(usable, np.sqrt(row_dots(block, block)) * powers, scale)
@@ -130,6 +130,7 @@ def matmul(left: FloatArray, right: FloatArray, *, budget: int = DEFAULT_BUDGET)
         total = high @ right_high.T
         total += np.ldexp(small, -bits)
         product[rows] = np.ldexp(total, power[:, None] + right_power[None, :] - 2 * (bits - 1))
+        product[rows] += 0.0  # the sign of a zero is the one thing that an order could change
     return product
 
 

@@ -10,7 +10,6 @@ those values are ordered and returned: the result is the same for every block an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,11 @@ IntArray = npt.NDArray[np.int64]
 
 # Below and above these norms a float32 product could leave the normal range: rescale by 2^p first.
 _SMALLEST_SAFE, _LARGEST_SAFE = 1e-12, 1e15
+_LEAST = np.finfo(np.float32).min  # above the -inf of documents that are left out
 # Columns of the first block that seed the threshold: enough to make it sharp, few enough to be free.
 _SEED_COLUMNS = 1024
+# What an entry of the score matrix costs while it is a candidate: its index, its copies, its sorting.
+_BYTES_A_HIT = 200
 
 
 def top_k(
@@ -36,6 +38,7 @@ def top_k(
     tie_rank: npt.ArrayLike,
     cosine: bool = False,
     document_norms: Float64Array | None = None,
+    without: npt.NDArray[np.bool_] | None = None,
     budget: int = DEFAULT_BUDGET,
 ) -> tuple[IntArray, Float64Array]:
     """The k documents of the largest score for every query, best first.
@@ -48,30 +51,31 @@ def top_k(
     Args:
         queries: (n, d) finite, float16, float32 or float64.
         documents: (m, d) finite, memory-mapped or not.
-        k: how many to return; fewer come back when m < k.
+        k: how many to return; fewer come back when there are fewer documents.
         tie_rank: (m,) distinct integers, the place of each document's id in ascending order.
         cosine: divide each score by both norms.
         document_norms: (m,) Euclidean norms, where they are known already.
+        without: (m,) True for documents to leave out, for all queries.
         budget: bytes for the blocks of documents and of scores.
 
     Returns:
-        rows: (n, min(k, m)) row numbers of documents.
-        scores: (n, min(k, m)) float64.
+        rows: (n, min(k, documents not left out)) row numbers of documents.
+        scores: float64, of the same shape.
 
     >>> docs = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     >>> rows, scores = top_k(np.array([[1.0, 0.5]]), docs, k=2, tie_rank=[2, 1, 0])
     >>> rows.tolist(), scores.tolist()
     ([[2, 0]], [[1.0, 1.0]])
     """
-    count, total = len(queries), len(documents)
-    k = min(k, total)
+    count = len(queries)
+    k = min(k, len(documents) if without is None else int(np.sum(~without)))
     rows = np.empty((count, k), dtype=np.int64)
     scores = np.empty((count, k))
     if count == 0 or k == 0:
         return rows, scores
     ties = np.asarray(tie_rank, dtype=np.int64)
     norms = row_norms(documents) if document_norms is None else document_norms
-    scan = _Scan.prepare(documents, norms, ties, k=k, cosine=cosine, budget=budget)
+    scan = _Scan.prepare(documents, norms, ties, without, k=k, cosine=cosine, budget=budget)
     for part in blocks(count, scan.query_rows):
         rows[part], scores[part] = scan.run(queries[part])
     return rows, scores
@@ -84,12 +88,14 @@ class _Scan:
     documents: FloatArray
     norms: Float64Array
     ties: IntArray
+    without: npt.NDArray[np.bool_] | None
     k: int
     cosine: bool
     scale: float  # power of two that brings the largest document norm near 1
     query_rows: int
     document_rows: int
     gather_rows: int
+    hit_rows: int
 
     @classmethod
     def prepare(
@@ -97,6 +103,7 @@ class _Scan:
         documents: FloatArray,
         norms: Float64Array,
         ties: IntArray,
+        without: npt.NDArray[np.bool_] | None,
         *,
         k: int,
         cosine: bool,
@@ -106,37 +113,69 @@ class _Scan:
         query_rows = rows_within(budget // 8, 8 * width + 48 * k, least=8, most=512)
         document_rows = rows_within(budget // 2, 12 * width + 5 * query_rows, least=16, most=8192)
         largest = float(norms.max(initial=0.0))
-        scale = 1.0 if largest == 0 or _SMALLEST_SAFE < largest < _LARGEST_SAFE else _power_near(1 / largest)
-        gather_rows = rows_within(budget // 4, 24 * width, least=16)
-        return cls(documents, norms, ties, k, cosine, scale, query_rows, min(document_rows, total), gather_rows)
+        scale = 1.0 if _SMALLEST_SAFE < largest < _LARGEST_SAFE else float(_to_unit(np.array(largest)))
+        return cls(
+            documents,
+            norms,
+            ties,
+            without,
+            k,
+            cosine,
+            scale,
+            query_rows,
+            document_rows=min(document_rows, total),
+            gather_rows=rows_within(budget // 4, 32 * width, least=16),
+            hit_rows=rows_within(budget // 4, _BYTES_A_HIT, least=4096),
+        )
 
     def run(self, queries: FloatArray) -> tuple[IntArray, Float64Array]:
         """Top k of one block of queries: (n, k) rows and (n, k) exact scores."""
         wide = np.asarray(queries, dtype=np.float64)
-        query_norms = row_norms(wide)
-        scales = np.where(query_norms > 0, _power_near(1 / np.where(query_norms > 0, query_norms, 1.0)), 1.0)
-        narrow = (wide * scales[:, None]).astype(np.float32)
-        peak = 1.0 if self.cosine else float(self.norms.max(initial=0.0)) * self.scale
-        width = self.documents.shape[1]
-        # The last term covers products that fall below the smallest normal float32.
-        error = (width + 4) * 2.0**-24 * 1.01 * query_norms * scales * peak + width * 2.0**-125
+        scales = _to_unit(row_norms(wide))
+        scaled = wide * scales[:, None]
+        narrow = scaled.astype(np.float32)
+        if self.cosine:  # no power of two changes a cosine
+            wide = scaled
+        error = self._error(row_norms(scaled), scales)
         floor = np.full(len(wide), -np.inf)
         found = _Candidates.empty()
         for part in blocks(len(self.documents), self.document_rows):
             approximate = narrow @ self._block(part).T
+            if self.without is not None:
+                approximate[:, self.without[part]] = -np.inf
             if part.start == 0 and approximate.shape[1] >= self.k:
                 seed = approximate[:, : max(_SEED_COLUMNS, 4 * self.k)]
                 kth = np.partition(seed, seed.shape[1] - self.k, axis=1)[:, seed.shape[1] - self.k]
                 floor = kth - 2 * error
-            where = np.flatnonzero(approximate >= floor.astype(np.float32)[:, None])
-            query, column = np.divmod(where, approximate.shape[1])
-            found = found.join(query, column + part.start, approximate.ravel()[where])
-            found, floor = found.prune(floor, error, self.k)
-            if len(found.query) > 4 * self.k * len(wide) + 4096:  # mostly ties: settle them now
-                found, _ = self._settle(found, wide, query_norms)
-        found, exact = self._settle(found, wide, query_norms)
+            # The floor is rounded down, so that float32 cannot lift it over a candidate.
+            lowest = np.maximum(np.nextafter(np.maximum(floor, _LEAST).astype(np.float32), -np.inf), _LEAST)
+            hits = np.flatnonzero(approximate >= lowest[:, None])
+            for some in blocks(len(hits), self.hit_rows):
+                query, column = np.divmod(hits[some], approximate.shape[1])
+                found = found.join(query, column + part.start, approximate[query, column])
+                found, floor = found.prune(floor, error, self.k)
+                if len(found.query) > 4 * self.k * len(wide) + 4096:  # mostly ties: settle them now
+                    found, _ = self._settle(found, wide)
+        found, exact = self._settle(found, wide)
         shape = (len(wide), self.k)
         return found.row.reshape(shape), exact.reshape(shape)
+
+    def _error(self, lengths: Float64Array, scales: Float64Array) -> Float64Array:
+        """How far a GEMM score can lie from the rescored one, in units of the scaled rows.
+
+        Args:
+            lengths: (n,) norms of the scaled queries.
+            scales: (n,) the powers of two that they were scaled by.
+        """
+        width = self.documents.shape[1]
+        peak = 1.0 if self.cosine else float(self.norms.max(initial=0.0)) * self.scale
+        rounding = (width + 4) * 2.0**-24
+        # The second term covers products that fall below the smallest normal float32.
+        error = 1.01 * rounding / (1 - rounding) * lengths * peak + width * 2.0**-125
+        if self.cosine:
+            return np.asarray(error)
+        with np.errstate(over="ignore"):  # and this one what the rescoring loses below the least float64
+            return np.asarray(error + width * 2.0**-1074 * scales * self.scale)
 
     def _block(self, part: slice) -> npt.NDArray[np.float32]:
         block = self.documents[part]
@@ -148,17 +187,20 @@ class _Scan:
             return (np.asarray(block, dtype=np.float64) * self.scale).astype(np.float32)
         return np.asarray(block, dtype=np.float32)
 
-    def _settle(
-        self, found: _Candidates, queries: Float64Array, query_norms: Float64Array
-    ) -> tuple[_Candidates, Float64Array]:
+    def _settle(self, found: _Candidates, queries: Float64Array) -> tuple[_Candidates, Float64Array]:
         """Rescore every candidate in a fixed order and keep the best k of each query."""
         exact = np.empty(len(found.query))
+        lengths = row_norms(queries) if self.cosine else None
         for part in blocks(len(exact), self.gather_rows):
             row, query = found.row[part], found.query[part]
-            exact[part] = row_dots(queries[query], self.documents[row])
-            if self.cosine:
-                length = query_norms[query] * self.norms[row]
-                exact[part] = np.where(length > 0, exact[part] / np.where(length > 0, length, 1.0), 0.0)
+            documents = self.documents[row]
+            if lengths is None:
+                exact[part] = row_dots(queries[query], documents)
+                continue
+            scales = _to_unit(self.norms[row])
+            length = lengths[query] * (self.norms[row] * scales)
+            dots = row_dots(queries[query], np.multiply(documents, scales[:, None], dtype=np.float64))
+            exact[part] = np.where(length > 0, dots / np.where(length > 0, length, 1.0), 0.0)
         exact += 0.0  # turns a -0.0 into 0.0
         order = np.lexsort((self.ties[found.row], -exact, found.query))
         order = order[_place_in_group(found.query[order]) < self.k]
@@ -210,6 +252,11 @@ def _place_in_group(groups: IntArray) -> IntArray:
     return np.asarray(np.arange(len(groups)) - np.repeat(starts, lengths), dtype=np.int64)
 
 
-def _power_near(value: Any) -> Any:
-    """The power of two at or below a positive value: scaling by it loses no bit."""
-    return np.exp2(np.floor(np.log2(value)))
+def _to_unit(norms: Float64Array) -> Float64Array:
+    """Powers of two that bring norms between 1/2 and 1; scaling by them loses no bit. 1 for zero.
+
+    >>> _to_unit(np.array([3.0, 0.25, 0.0])).tolist()
+    [0.25, 2.0, 1.0]
+    """
+    exponent = np.frexp(norms)[1]
+    return np.ldexp(1.0, np.minimum(-exponent, 1023))  # a denormal norm is brought as far up as can be

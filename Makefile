@@ -1,0 +1,53 @@
+# make demo       the main job on real input: fit on 600 labels, test on 1,200 other queries
+# make test       the tests
+# make check      what CI runs: lint, types, import contracts, tests
+# make check-all  check, and what takes longer: long fuzzing, slow tests
+# make bench      the benchmarks
+
+PYTHON ?= python3
+VENV ?= .venv
+EDITABLE ?= -e
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: demo test lint types contracts check check-all bench docs clean
+
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --no-compile $(EDITABLE) '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) $(EDITABLE) '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo
+	$(BIN)/askew demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+check: lint types contracts test
+
+check-all: check
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/exact_search.py
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m askew.cli.reference docs/cli.md
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

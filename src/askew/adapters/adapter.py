@@ -1,0 +1,115 @@
+"""Adapter: what a fit returns, what is saved, and what is applied to queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from askew.adapters.provenance import Provenance
+from askew.data import EmbeddingSet
+from askew.errors import DimensionError, ParameterError
+from askew.linalg import FloatArray
+from askew.operators import BilinearOperator
+
+__all__ = ["Adapter", "Similarity", "check_similarity"]
+
+Similarity = Literal["dot", "cosine"]
+
+
+@dataclass(frozen=True, eq=False)
+class Adapter:
+    """Maps query embeddings so that the stored document embeddings fit the task; those stay untouched.
+
+    The map is linear, x ↦ Mᵀx, and is not followed by a normalisation: for one query, neither its
+    norm nor the adapted query's changes the order of documents.
+
+    Args:
+        operator: M, of shape (d_query, d_document).
+        similarity: ``"dot"``, or ``"cosine"`` if search must divide by both norms.
+        provenance: encoder names, canary vectors, fingerprint and evidence.
+
+    >>> adapter = Adapter(BilinearOperator.identity(2))
+    >>> x = np.array([[0.1, 0.2]], dtype=np.float16)
+    >>> adapter.apply(x) is x  # nothing was fitted: the base, bit for bit
+    True
+    """
+
+    operator: BilinearOperator
+    similarity: Similarity = "dot"
+    provenance: Provenance = field(default_factory=Provenance)
+
+    def __post_init__(self) -> None:
+        check_similarity(self.similarity)
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it holds the prior alone."""
+        return self.operator.delta is None
+
+    @overload
+    def apply(self, queries: EmbeddingSet) -> EmbeddingSet: ...
+    @overload
+    def apply(self, queries: npt.ArrayLike) -> FloatArray: ...
+    def apply(self, queries: EmbeddingSet | npt.ArrayLike) -> EmbeddingSet | FloatArray:
+        """Adapted queries, ready to be searched with.
+
+        Args:
+            queries: (n, d_query), or one vector (d_query,); an EmbeddingSet is checked against the
+                encoder's name and the canary vectors.
+
+        Returns:
+            The same kind of thing with d_document columns: float64 for float64, else float32; the
+            input itself if the operator is the identity.
+
+        Raises:
+            DimensionError: the vectors do not have d_query entries.
+            EncoderMismatchError: they come from another encoder.
+        """
+        if isinstance(queries, EmbeddingSet):
+            self.check_queries(queries)
+            adapted = self._map(queries.matrix)
+            if adapted is queries.matrix:
+                return queries
+            return EmbeddingSet(queries.ids, adapted, source=f"adapted {queries.source}")
+        rows = np.asanyarray(queries)
+        if rows.dtype.kind != "f":
+            raise DimensionError(f"the queries are {rows.dtype.name} values", remedy="Give a float array")
+        return self._map(rows[None, :])[0] if rows.ndim == 1 else self._map(rows)
+
+    def _map(self, rows: FloatArray) -> FloatArray:
+        adapted = self.operator.query_side(rows)
+        if adapted is rows:
+            return rows
+        return adapted if rows.dtype == np.float64 else adapted.astype(np.float32)
+
+    def check_queries(self, queries: EmbeddingSet) -> None:
+        """Refuse query vectors that this adapter was not made for.
+
+        Raises:
+            DimensionError: another dimension than d_query.
+            EncoderMismatchError: another encoder, by name or by canary vectors.
+        """
+        self._check(queries, "query", self.operator.shape[0])
+
+    def check_documents(self, documents: EmbeddingSet) -> None:
+        """Refuse document vectors that this adapter was not made for; raises as `check_queries`."""
+        self._check(documents, "document", self.operator.shape[1])
+
+    def _check(self, embeddings: EmbeddingSet, side: str, dim: int) -> None:
+        if embeddings.dim != dim:
+            name = embeddings.encoder or "unnamed encoder"
+            raise DimensionError(
+                f"the {side} vectors ({name}) have {embeddings.dim} dimensions, the adapter takes {dim}",
+                where=embeddings.source,
+                remedy="Use the encoder that the adapter was fitted on",
+            )
+        self.provenance.check(embeddings, side)
+
+
+def check_similarity(similarity: str) -> None:
+    """Raise ParameterError unless the similarity is known."""
+    if similarity not in ("dot", "cosine"):
+        raise ParameterError(f"there is no similarity {similarity!r}", where="similarity", remedy="Say dot or cosine")

@@ -1,0 +1,106 @@
+"""Where an adapter came from, and how to tell that vectors are its encoder's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from askew.data import EmbeddingSet, stable_hash
+from askew.errors import EncoderMismatchError
+from askew.linalg import FloatArray
+
+__all__ = ["Canaries", "Provenance"]
+
+_CANARY_COUNT = 4
+# float16 keeps 0.999999 and int8 quantisation about 0.99; another version of a model falls far below.
+_LEAST_COSINE = 0.98
+
+
+@dataclass(frozen=True, eq=False)
+class Canaries:
+    """A few vectors that the encoder gave, by id, with their texts where they are known.
+
+    Attributes:
+        ids: c ids.
+        vectors: (c, d) float32.
+        texts: c texts; empty strings where unknown.
+    """
+
+    ids: tuple[str, ...]
+    vectors: FloatArray
+    texts: tuple[str, ...]
+
+    @classmethod
+    def pick(cls, embeddings: EmbeddingSet, texts: Mapping[str, str]) -> Canaries:
+        """The first few non-zero rows in the order of a hash of their ids."""
+        usable = [name for name, norm in zip(embeddings.ids, embeddings.norms, strict=True) if norm > 0]
+        ids = tuple(sorted(usable, key=lambda name: (stable_hash(name, "canary"), name))[:_CANARY_COUNT])
+        vectors = np.asarray(embeddings.matrix[embeddings.rows(ids)], dtype=np.float32)
+        return cls(ids, vectors, tuple(texts.get(name, "") for name in ids))
+
+    def check(self, embeddings: EmbeddingSet, side: str) -> None:
+        """Compare with the vectors that stand under the same ids.
+
+        Raises:
+            EncoderMismatchError: one of them points elsewhere.
+        """
+        for name, expected in zip(self.ids, self.vectors, strict=True):
+            if name not in embeddings:
+                continue
+            row = embeddings.row(name)
+            given = np.asarray(embeddings.matrix[row], dtype=np.float64)
+            length = float(np.linalg.norm(expected.astype(np.float64))) * float(embeddings.norms[row])
+            cosine = float(given @ expected) / length if length else 0.0
+            if cosine < _LEAST_COSINE:
+                raise EncoderMismatchError(
+                    f"the vector of {side} {name!r} has changed (cosine {cosine:.3f} with the one the adapter was "
+                    "fitted on)",
+                    where=embeddings.source,
+                    remedy="Use the encoder and version that the adapter was fitted on, or fit again",
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Provenance:
+    """What an adapter was made from.
+
+    Attributes:
+        query_encoder: name of the encoder of queries, if known.
+        document_encoder: name of the encoder of documents, if known.
+        query_canaries: vectors to tell the encoder of queries by.
+        document_canaries: vectors to tell the encoder of documents by.
+        fingerprint: hash of the training data and settings; empty for an adapter that was not fitted.
+        record: plain values for people: labels, estimator, strength, verdict and its evidence.
+    """
+
+    query_encoder: str | None = None
+    document_encoder: str | None = None
+    query_canaries: Canaries | None = None
+    document_canaries: Canaries | None = None
+    fingerprint: str = ""
+    record: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def check(self, embeddings: EmbeddingSet, side: str) -> None:
+        """Refuse vectors of another encoder.
+
+        Args:
+            embeddings: the vectors.
+            side: ``"query"`` or ``"document"``.
+
+        Raises:
+            EncoderMismatchError: the encoder's name differs, or a canary vector does.
+        """
+        name = self.query_encoder if side == "query" else self.document_encoder
+        if name and embeddings.encoder and name != embeddings.encoder:
+            raise EncoderMismatchError(
+                f"the {side} vectors come from the encoder {embeddings.encoder!r}, the adapter was fitted on {name!r}",
+                where=embeddings.source,
+                remedy=f"Embed with {name!r}, or fit an adapter for {embeddings.encoder!r}",
+            )
+        canaries = self.query_canaries if side == "query" else self.document_canaries
+        if canaries is not None:
+            canaries.check(embeddings, side)

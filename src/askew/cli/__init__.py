@@ -1,0 +1,1 @@
+"""The command line: commands parse, call one workflow, and print."""

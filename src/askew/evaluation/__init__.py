@@ -1,0 +1,17 @@
+"""How good a run is, by query, and whether another one is better."""
+
+from askew.evaluation.compare import Comparison, compare, paired_interval, paired_p_value
+from askew.evaluation.measures import Evaluation, evaluate
+from askew.evaluation.ndcg import GainTable, dcg, ndcg
+
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "GainTable",
+    "compare",
+    "dcg",
+    "evaluate",
+    "ndcg",
+    "paired_interval",
+    "paired_p_value",
+]

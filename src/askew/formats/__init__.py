@@ -1,0 +1,29 @@
+"""Files: judgements, runs, texts, embeddings and whole folders, read and written.
+
+Whatever the bytes, a reader gives a value or an `askew.errors.AskewError` that names the file and,
+for text, the line. Writers put the old file or the new one at a path, never half of one.
+"""
+
+from askew.formats.artefact import load_adapter, save_adapter
+from askew.formats.embeddings import read_embeddings, write_embeddings
+from askew.formats.folder import list_encoders, list_splits, read_dataset, read_split
+from askew.formats.jsonl import read_texts
+from askew.formats.qrels import read_qrels, write_qrels
+from askew.formats.runs import read_run, run_lines, write_run
+
+__all__ = [
+    "list_encoders",
+    "list_splits",
+    "load_adapter",
+    "read_dataset",
+    "read_embeddings",
+    "read_qrels",
+    "read_run",
+    "read_split",
+    "read_texts",
+    "run_lines",
+    "save_adapter",
+    "write_embeddings",
+    "write_qrels",
+    "write_run",
+]

@@ -1,0 +1,221 @@
+"""The artefact: a folder of one safetensors file and one JSON manifest.
+
+    ADAPTER/
+      manifest.json            what it is, for people and for checks: dims, similarity, encoders, evidence
+      tensors.safetensors      M0 and Δ as far as they are stored, and the canary vectors
+
+Written to a temporary folder and renamed, so a crash leaves the old artefact or the new one. The same
+adapter gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from askew._atomic import writing_folder
+from askew._version import __version__
+from askew.adapters import Adapter, Canaries, Provenance
+from askew.errors import ArtefactError, AskewError, OutputError
+from askew.linalg import FloatArray
+from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
+
+__all__ = ["load_adapter", "save_adapter"]
+
+_MANIFEST, _TENSORS = "manifest.json", "tensors.safetensors"
+_FORMAT, _VERSION = "askew-adapter", 1
+
+Tensors = dict[str, FloatArray]
+
+
+def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
+    """Write an adapter as a folder, in the place of one that may stand there.
+
+    Args:
+        adapter: what to write.
+        path: the folder.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OutputError: it cannot be written, or something else than an artefact stands there.
+    """
+    folder = Path(path)
+    _refuse_foreign(folder)
+    tensors: Tensors = {}
+    manifest = {
+        "format": _FORMAT,
+        "format_version": _VERSION,
+        "askew": __version__,
+        "d_query": adapter.operator.shape[0],
+        "d_document": adapter.operator.shape[1],
+        "similarity": adapter.similarity,
+        "prior": _put_term(adapter.operator.prior, "prior", tensors),
+        "correction": None if adapter.operator.delta is None else _put_term(adapter.operator.delta, "delta", tensors),
+        **_put_provenance(adapter.provenance, tensors),
+    }
+    payload = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())})
+    manifest["tensors_sha256"] = hashlib.sha256(payload).hexdigest()
+    with writing_folder(folder) as fresh:
+        (fresh / _TENSORS).write_bytes(payload)
+        text = json.dumps(manifest, indent=2, ensure_ascii=True, allow_nan=False)
+        (fresh / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def load_adapter(path: str | PathLike[str]) -> Adapter:
+    """Read an adapter that `save_adapter` wrote.
+
+    Raises:
+        ArtefactError: the folder is not an artefact, is damaged, or is of a later format.
+    """
+    folder = Path(path)
+    manifest = _read_manifest(folder)
+    try:
+        tensors = _read_tensors(folder, manifest)
+        delta = manifest["correction"]
+        return Adapter(
+            BilinearOperator(
+                _get_term(manifest["prior"], "prior", tensors),
+                None if delta is None else _get_term(delta, "delta", tensors),
+            ),
+            manifest["similarity"],
+            _get_provenance(manifest, tensors),
+        )
+    except ArtefactError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, AskewError) as error:
+        raise ArtefactError(
+            f"the manifest and the tensors do not make an adapter ({error})",
+            where=folder / _MANIFEST,
+            remedy="Save the adapter again",
+        ) from error
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Only an artefact, or nothing at all, may be replaced."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / _MANIFEST).is_file():
+        raise OutputError(
+            "the folder holds other things than an adapter",
+            where=folder,
+            remedy="Name a new folder, or one that holds an adapter to replace",
+        )
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / _MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArtefactError(
+            f"there is no adapter here ({error.strerror or error})",
+            where=path,
+            remedy="Name a folder that 'askew fit' or askew.save wrote",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(
+            f"the manifest is not JSON ({error})", where=path, remedy="Save the adapter again"
+        ) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise ArtefactError(
+            "this is not the manifest of an adapter", where=path, remedy="Name a folder that 'askew fit' wrote"
+        )
+    if manifest.get("format_version") != _VERSION:
+        raise ArtefactError(
+            f"the adapter has format {manifest.get('format_version')}, this askew ({__version__}) reads {_VERSION}",
+            where=path,
+            remedy="Upgrade askew, or save the adapter again with this one",
+        )
+    return manifest
+
+
+def _read_tensors(folder: Path, manifest: Mapping[str, Any]) -> Tensors:
+    path = folder / _TENSORS
+    try:
+        payload = path.read_bytes()
+    except OSError as error:
+        raise ArtefactError(
+            f"it cannot be read ({error.strerror or error})", where=path, remedy="Save the adapter again"
+        ) from error
+    if hashlib.sha256(payload).hexdigest() != manifest["tensors_sha256"]:
+        raise ArtefactError(
+            "the file is not the one that was saved with the manifest (its checksum differs)",
+            where=path,
+            remedy="Copy the whole folder, or save the adapter again",
+        )
+    try:
+        return dict(safetensors.numpy.load(payload))
+    except safetensors.SafetensorError as error:
+        raise ArtefactError(
+            f"it is not a safetensors file ({error})", where=path, remedy="Save the adapter again"
+        ) from error
+
+
+def _put_term(term: Term, name: str, tensors: Tensors) -> dict[str, Any]:
+    match term:
+        case Identity():
+            return {"kind": "identity", "shape": list(term.shape)}
+        case Zero():
+            return {"kind": "zero", "shape": list(term.shape)}
+        case Dense():
+            tensors[f"{name}.matrix"] = term.matrix
+            return {"kind": "dense"}
+        case Factored():
+            tensors[f"{name}.left"], tensors[f"{name}.right"] = term.left, term.right
+            return {"kind": "factored", "rank": int(term.left.shape[1])}
+    raise ArtefactError(f"a term of type {type(term).__name__} cannot be saved")
+
+
+def _get_term(spec: Mapping[str, Any], name: str, tensors: Tensors) -> Term:
+    kind = spec["kind"]
+    if kind == "dense":
+        return Dense(tensors[f"{name}.matrix"])
+    if kind == "factored":
+        return Factored(tensors[f"{name}.left"], tensors[f"{name}.right"])
+    rows, columns = (int(size) for size in spec["shape"])
+    if kind == "identity":
+        return Identity(rows)
+    if kind == "zero":
+        return Zero(rows, columns)
+    raise ArtefactError(f"there is no term of kind {kind!r}")
+
+
+def _put_provenance(provenance: Provenance, tensors: Tensors) -> dict[str, Any]:
+    canaries = {}
+    for side, held in (("query", provenance.query_canaries), ("document", provenance.document_canaries)):
+        if held is not None:
+            tensors[f"canaries.{side}"] = held.vectors
+            canaries[side] = {"ids": list(held.ids), "texts": list(held.texts)}
+    return {
+        "query_encoder": provenance.query_encoder,
+        "document_encoder": provenance.document_encoder,
+        "fingerprint": provenance.fingerprint,
+        "canaries": canaries,
+        "record": dict(provenance.record),
+    }
+
+
+def _get_provenance(manifest: Mapping[str, Any], tensors: Tensors) -> Provenance:
+    def canaries(side: str) -> Canaries | None:
+        held = manifest["canaries"].get(side)
+        if held is None:
+            return None
+        return Canaries(tuple(held["ids"]), tensors[f"canaries.{side}"], tuple(held["texts"]))
+
+    return Provenance(
+        query_encoder=manifest["query_encoder"],
+        document_encoder=manifest["document_encoder"],
+        query_canaries=canaries("query"),
+        document_canaries=canaries("document"),
+        fingerprint=manifest["fingerprint"],
+        record=dict(manifest["record"]),
+    )

@@ -1,0 +1,52 @@
+"""What askew asks of objects that others bring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["Encoder", "Progress"]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Something frozen that turns texts into vectors.
+
+    >>> import numpy as np
+    >>> class Lengths:
+    ...     name, dim = "lengths", 1
+    ...     def encode(self, texts):
+    ...         return np.array([[len(text)] for text in texts], dtype=np.float32)
+    >>> isinstance(Lengths(), Encoder)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called, in artefacts too; another name means other vectors."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """The embedding dimension d."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
+        """(n, d) finite float32 or float64, one row a text, whatever other texts stand beside it."""
+        ...
+
+
+class Progress(Protocol):
+    """Called as long work goes on; any function of two integers will do.
+
+    >>> def show(done: int, total: int) -> None: ...
+    >>> progress: Progress = show
+    """
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """Hear that `done` of `total` steps are behind us."""
+        ...

@@ -1,0 +1,43 @@
+"""A fit, summed up once in plain values and rendered as HTML, Markdown or JSON strings.
+
+Nothing here opens or writes a file: the caller does. matplotlib and jinja2 are imported when first used.
+"""
+
+from askew.report.figures import comparison_figure, gains_figure, spectrum_figure, strength_figure
+from askew.report.html import render_html
+from askew.report.jsonout import render_json
+from askew.report.markdown import render_markdown
+from askew.report.summary import (
+    Candidate,
+    Chosen,
+    Comparison,
+    FitSummary,
+    HealthFinding,
+    OperatorFacts,
+    QueryCase,
+    QueryGain,
+    RankedDocument,
+    Reproduction,
+    Verdict,
+)
+
+__all__ = [
+    "Candidate",
+    "Chosen",
+    "Comparison",
+    "FitSummary",
+    "HealthFinding",
+    "OperatorFacts",
+    "QueryCase",
+    "QueryGain",
+    "RankedDocument",
+    "Reproduction",
+    "Verdict",
+    "comparison_figure",
+    "gains_figure",
+    "render_html",
+    "render_json",
+    "render_markdown",
+    "spectrum_figure",
+    "strength_figure",
+]

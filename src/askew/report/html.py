@@ -1,0 +1,96 @@
+"""The summary as one HTML page that needs nothing else: no network, no script, no other file."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from askew.report import _words
+from askew.report._paint import BANDS
+from askew.report.figures import (
+    comparison_figure,
+    gains_figure,
+    sort_gains,
+    spectrum_figure,
+    strength_figure,
+    tally,
+)
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from askew.report.summary import FitSummary, HealthFinding, QueryGain
+
+__all__ = ["render_html"]
+
+_CASES = 10
+# Both ends of the sorted gains; a table of more is slow to open, and the JSON holds them all.
+_ROWS = 5_000
+
+
+def render_html(summary: FitSummary) -> str:
+    """The page as a string that UTF-8 can encode; equal summaries give equal pages.
+
+    Every string of the summary is escaped, and a character that a page cannot show becomes U+FFFD.
+    """
+    shown = _words.presentable(summary)
+    template = _environment().get_template("page.html.j2")
+    return template.render(s=shown, figures=_figures(shown), **_derived(shown))
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - when first used
+
+    environment = Environment(
+        loader=PackageLoader("askew.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for words in ("count", "number", "p_value", "percent", "shorten", "signed", "strength"):
+        environment.filters[words] = getattr(_words, words)
+    return environment
+
+
+def _figures(summary: FitSummary) -> dict[str, str]:
+    from markupsafe import Markup  # noqa: PLC0415 - with jinja2
+
+    drawn = {
+        "gains": gains_figure(summary),
+        "comparison": comparison_figure(summary),
+        "strength": strength_figure(summary),
+        "spectrum": spectrum_figure(summary),
+    }
+    # Not to be escaped again: matplotlib and ElementTree escape what they write.
+    return {name: Markup(svg) for name, svg in drawn.items()}  # noqa: S704 - the line above
+
+
+def _derived(summary: FitSummary) -> dict[str, Any]:
+    """What the page says of the summary in other words: sorted, counted, picked out."""
+    helped, unchanged, hurt = tally(summary.per_query)
+    rows = sort_gains(summary.per_query)
+    return {
+        "crowded": len({c.name for c in summary.candidates if (c.strength or 0) > 0}) > BANDS,
+        "few": _words.FEW,
+        "rows": _ends(rows),
+        "left_out": max(0, len(rows) - _ROWS),
+        "helped": helped,
+        "unchanged": unchanged,
+        "hurt": hurt,
+        "cases": (("Most helped", summary.helped[:_CASES]), ("Most hurt", summary.hurt[:_CASES])),
+        "prior": next((c for c in summary.candidates if c.strength is None), None),
+        "best": next((c for c in summary.candidates if c.chosen), None),
+        "findings": sorted(summary.findings, key=_gravity),
+    }
+
+
+def _ends(rows: list[QueryGain]) -> list[tuple[int, QueryGain]]:
+    placed = list(enumerate(rows, start=1))
+    half = _ROWS // 2
+    return placed if len(placed) <= _ROWS else placed[:half] + placed[-half:]
+
+
+def _gravity(finding: HealthFinding) -> bool:
+    return finding.level != "warning"

@@ -1,0 +1,124 @@
+"""The summary as a short Markdown text, for a pull request or a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from askew.report._words import FEW, count, number, p_value, percent, presentable, shorten, signed, strength
+
+if TYPE_CHECKING:
+    from askew.report.summary import Candidate, Comparison, FitSummary, HealthFinding, QueryCase
+
+__all__ = ["render_markdown"]
+
+_CASES = 3
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|~#$!])")
+
+
+def render_markdown(summary: FitSummary) -> str:
+    """The verdict, its evidence, the settings and the largest changes.
+
+    Every string of the summary is escaped, so that it can neither open a tag nor break a table.
+    """
+    shown = presentable(summary)
+    parts = [
+        f"# {_text(shown.title)}",
+        _verdict(shown),
+        _comparisons(shown.comparisons),
+        _candidates(shown),
+        _cases("Most helped", shown.helped),
+        _cases("Most hurt", shown.hurt),
+        _findings(shown.findings),
+        _again(shown),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _verdict(summary: FitSummary) -> str:
+    verdict = summary.verdict
+    head = "Keep your base" if verdict.decision == "keep" else "Adapt"
+    lines = [f"**{head}.** {_text(verdict.sentence)}"]
+    if verdict.gain is not None:
+        told = [f"Nested cross-fitted gain, {_text(summary.measure)}: {signed(verdict.gain)}"]
+        told += [f"standard error {number(e)}" for e in (verdict.standard_error,) if e is not None]
+        told += [f"needed more than {number(t)}" for t in (verdict.threshold,) if t is not None]
+        lines.append(", ".join(told) + ".")
+    tests = "" if summary.test_queries is None else f", {count(summary.test_queries)} test queries"
+    data = f"{count(summary.training_labels)} training labels, {count(summary.documents)} documents{tests}"
+    lines.append(f"{_text(summary.dataset)}: {data}.")
+    return "\n\n".join(lines)
+
+
+def _comparisons(comparisons: Sequence[Comparison]) -> str:
+    if not comparisons:
+        return "No test queries were given: the evidence is the cross-fitted one."
+    rows = [
+        (
+            _text(row.measure),
+            _text(row.subset) + (f" (under {FEW} queries)" if row.n < FEW else ""),
+            count(row.n),
+            number(row.base),
+            number(row.adapted),
+            signed(row.difference),
+            f"{signed(row.low)} to {signed(row.high)} ({percent(row.confidence)})",
+            p_value(row.p_value),
+            f"{count(row.wins)} / {count(row.losses)} / {count(row.ties)}",
+            number(row.headroom),
+        )
+        for row in comparisons
+    ]
+    head = "measure,subset,n,base,adapted,difference,interval,p,won / lost / tied,headroom"
+    return "## Base against adapted\n\n" + _table(head.split(","), rows, words=2)
+
+
+def _candidates(summary: FitSummary) -> str:
+    chosen = summary.chosen
+    rank = "not bounded" if chosen.rank is None else count(chosen.rank)
+    settings = f"{_text(chosen.estimator)}, strength {strength(chosen.strength)}, rank {rank}."
+    if not summary.candidates:
+        return f"## Settings\n\n{settings}"
+    head = ("candidate", "strength", f"mean {_text(summary.measure)}", "standard error", "chosen")
+    return f"## Settings\n\n{settings}\n\n" + _table(head, map(_candidate, summary.candidates), words=1)
+
+
+def _candidate(row: Candidate) -> tuple[str, ...]:
+    chosen = "yes" if row.chosen else ""
+    return _text(row.name), strength(row.strength), number(row.mean), number(row.standard_error), chosen
+
+
+def _cases(heading: str, cases: Sequence[QueryCase]) -> str:
+    shown = [(signed(case.gain), shorten(case.text or case.query_id, 120)) for case in cases[:_CASES]]
+    lines = [f"- {gain}: {_text(name)}" for gain, name in shown]
+    return f"## {heading}\n\n" + "\n".join(lines) if lines else ""
+
+
+def _findings(findings: Sequence[HealthFinding]) -> str:
+    lines = []
+    for finding in sorted(findings, key=lambda finding: finding.level != "warning"):
+        remedy = f" What to do: {_text(finding.remedy)}" if finding.remedy else ""
+        lines.append(f"- **{finding.level.capitalize()}.** {_text(finding.message)}{remedy}")
+    return "## The data\n\n" + "\n".join(lines) if lines else ""
+
+
+def _again(summary: FitSummary) -> str:
+    again = summary.reproduction
+    longest = max((len(run) for run in re.findall("`+", again.command)), default=0)
+    fence = "`" * max(3, longest + 1)  # a command may hold a fence of its own
+    lines = [f"askew {_text(summary.askew_version)}"]
+    lines += [f"seed {again.seed}"] if again.seed is not None else []
+    lines += [f"fingerprint {_text(again.fingerprint)}"] if again.fingerprint else []
+    return f"## To get this again\n\n{fence}\n{again.command}\n{fence}\n\n{', '.join(lines)}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int) -> str:
+    """A table whose first `words` columns are words, the others numbers."""
+    rule = ["---"] * words + ["---:"] * (len(head) - words)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
+
+
+def _text(text: str) -> str:
+    """A string on one line, with nothing that Markdown or HTML would act on."""
+    line = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", line)

@@ -1,0 +1,287 @@
+"""The one plain summary of a fit that every report is a rendering of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from askew.errors import FormatError, ParameterError
+from askew.report._plain import Record, build, encode
+
+__all__ = [
+    "Candidate",
+    "Chosen",
+    "Comparison",
+    "FitSummary",
+    "HealthFinding",
+    "OperatorFacts",
+    "QueryCase",
+    "QueryGain",
+    "RankedDocument",
+    "Reproduction",
+    "Verdict",
+]
+
+_SCHEMA = "askew-report/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Record):
+    """What the training queries say, from nested cross-fitting.
+
+    Attributes:
+        decision: ``"adapt"`` or ``"keep"`` (the base).
+        sentence: the reason, as one or two sentences of prose.
+        gain: the nested cross-fitted mean gain over the base; None where there were too few labels for one.
+        standard_error: its standard error, over queries.
+        threshold: the gain that had to be exceeded, in the unit of `gain`.
+    """
+
+    decision: Literal["adapt", "keep"]
+    sentence: str
+    gain: float | None = None
+    standard_error: float | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(Record):
+    """The settings that cross-fitting chose, whether or not the verdict ships them.
+
+    Attributes:
+        estimator: its name, as in ``"softmax, dual"``.
+        strength: the pull towards the prior; None for the prior itself.
+        rank: the rank of the correction; None if it is not bounded.
+    """
+
+    estimator: str
+    strength: float | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate(Record):
+    """One point of the path that cross-fitting walked.
+
+    Attributes:
+        name: the estimator and family; candidates of one name form one line of the picture.
+        strength: the pull towards the prior; None for "keep the prior".
+        mean: the cross-fitted mean of the summary's measure.
+        standard_error: of that mean, over queries.
+        chosen: whether this is the one.
+    """
+
+    name: str
+    strength: float | None
+    mean: float
+    standard_error: float
+    chosen: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Record):
+    """Base against adapted by one measure, paired by query.
+
+    Attributes:
+        measure: its name, as in ``"nDCG@10"``.
+        base: the mean of the base.
+        adapted: the mean of the chosen correction, also where the verdict does not ship it.
+        difference: adapted − base.
+        low: the lower bound of the difference.
+        high: its upper bound.
+        confidence: of the interval, as in 0.95.
+        p_value: of the paired test, if one was made.
+        wins: queries that the correction helps.
+        losses: queries that it hurts.
+        ties: the others.
+        headroom: the best value that could be reached, minus `base`.
+        n: the number of queries.
+        subset: which queries and documents, as in ``"unseen documents"``.
+    """
+
+    measure: str
+    base: float
+    adapted: float
+    difference: float
+    low: float
+    high: float
+    confidence: float
+    p_value: float | None
+    wins: int
+    losses: int
+    ties: int
+    headroom: float
+    n: int
+    subset: str = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.confidence < 1:
+            raise ParameterError(f"{self.confidence} is not in (0, 1)", where="Comparison.confidence")
+        if self.low > self.high:
+            raise ParameterError(f"the bounds {self.low} and {self.high} are crossed", where="Comparison.low")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryGain(Record):
+    """One query's value before and after, by the first measure; `text` may be empty."""
+
+    query_id: str
+    text: str
+    base: float
+    adapted: float
+
+    @property
+    def gain(self) -> float:
+        """How much the correction adds: adapted − base."""
+        return self.adapted - self.base
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedDocument(Record):
+    """One retrieved document.
+
+    Attributes:
+        doc_id: its id.
+        text: the beginning of its text, or "".
+        relevant: whether it is judged relevant to the query.
+        grade: its judgement; None if it has none.
+        score: what it was ranked by; None if that is not finite.
+    """
+
+    doc_id: str
+    text: str
+    relevant: bool
+    grade: float | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryCase(Record):
+    """One query with its first documents before and after, best first."""
+
+    query_id: str
+    text: str
+    base: float
+    adapted: float
+    before: tuple[RankedDocument, ...]
+    after: tuple[RankedDocument, ...]
+
+    @property
+    def gain(self) -> float:
+        """How much the correction adds: adapted − base."""
+        return self.adapted - self.base
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealthFinding(Record):
+    """Something about the data that the reader should know, and what to do about it."""
+
+    level: Literal["note", "warning"]
+    message: str
+    remedy: str | None = None
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorFacts(Record):
+    """The learned correction Δ in numbers.
+
+    Attributes:
+        singular_values: the leading ones, largest first.
+        symmetric_share: the share of ‖Δ‖² in its symmetric part; None if Δ is not square.
+        skew_share: the share of ‖Δ‖² in its skew part; None if Δ is not square.
+    """
+
+    singular_values: tuple[float, ...]
+    symmetric_share: float | None = None
+    skew_share: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction(Record):
+    """How to get the same result again: the command line, the seed if any, the data's fingerprint."""
+
+    command: str
+    seed: int | None = None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSummary(Record):
+    """All that a report says, as plain values. HTML, Markdown and JSON are renderings of it.
+
+    Attributes:
+        title: the report's heading.
+        askew_version: the version that made it.
+        dataset: the task's name.
+        query_encoder: what embedded the queries.
+        document_encoder: what embedded the documents.
+        query_dim: the queries' dimension.
+        document_dim: the documents' dimension.
+        documents: how many documents were searched.
+        training_labels: how many judged queries were fitted on.
+        test_queries: how many queries were held out; None without a test split.
+        similarity: ``"cosine"`` or ``"dot"``.
+        verdict: adapt or keep, with its reason.
+        chosen: the settings.
+        reproduction: the command line, seed and fingerprint.
+        measure: what cross-fitting scored by.
+        candidates: the path of strengths, "keep the prior" among them.
+        comparisons: on the test split, the leading one first; empty without one.
+        per_query: every compared query, by the first comparison's measure (`measure` without one).
+        helped: the queries with the largest gains, largest first; a page shows ten.
+        hurt: the queries with the largest losses, largest first; a page shows ten.
+        findings: about the data's health.
+        operator: about the correction; None if nothing was fitted.
+    """
+
+    title: str
+    askew_version: str
+    dataset: str
+    query_encoder: str
+    document_encoder: str
+    query_dim: int
+    document_dim: int
+    documents: int
+    training_labels: int
+    test_queries: int | None
+    similarity: str
+    verdict: Verdict
+    chosen: Chosen
+    reproduction: Reproduction
+    measure: str = "nDCG@10"
+    candidates: tuple[Candidate, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    per_query: tuple[QueryGain, ...] = ()
+    helped: tuple[QueryCase, ...] = ()
+    hurt: tuple[QueryCase, ...] = ()
+    findings: tuple[HealthFinding, ...] = ()
+    operator: OperatorFacts | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum(candidate.chosen for candidate in self.candidates) > 1:
+            raise ParameterError("more than one candidate is marked as chosen", where="FitSummary.candidates")
+
+    @property
+    def compared_by(self) -> str:
+        """The measure of `per_query`: the first comparison's, or cross-fitting's without one."""
+        return self.comparisons[0].measure if self.comparisons else self.measure
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, under a schema name."""
+        return {"schema": _SCHEMA, **encode(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> FitSummary:
+        """The summary that `to_json` wrote.
+
+        Raises:
+            FormatError: another schema, or a field that is missing, unknown or of the wrong type.
+        """
+        schema = data.get("schema")
+        if schema != _SCHEMA:
+            raise FormatError(f"expected the schema {_SCHEMA!r}, got {schema!r}", where="summary.schema")
+        return build(cls, {key: value for key, value in data.items() if key != "schema"}, where="summary")

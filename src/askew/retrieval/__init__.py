@@ -1,0 +1,5 @@
+"""Exact search."""
+
+from askew.retrieval.exact import search
+
+__all__ = ["search"]

@@ -1,0 +1,64 @@
+"""Describe: the facts of an adapter, as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from askew.adapters import Adapter
+from askew.operators import Dense, Factored, Identity, Term
+
+__all__ = ["describe"]
+
+_SINGULAR_VALUES = 16
+
+
+def describe(adapter: Adapter) -> dict[str, Any]:
+    """What an adapter is and what it was made from.
+
+    Args:
+        adapter: of shape (d_query, d_document).
+
+    >>> from askew.operators import BilinearOperator
+    >>> describe(Adapter(BilinearOperator.identity(8)))["correction"]
+    'none: the base itself'
+    """
+    operator, provenance = adapter.operator, adapter.provenance
+    record = dict(provenance.record)
+    verdict = record.get("verdict") or {}
+    facts: dict[str, Any] = {
+        "query_encoder": provenance.query_encoder,
+        "document_encoder": provenance.document_encoder,
+        "d_query": operator.shape[0],
+        "d_document": operator.shape[1],
+        "similarity": adapter.similarity,
+        "prior": _named(operator.prior),
+        "correction": "none: the base itself" if operator.delta is None else _named(operator.delta),
+        "verdict": verdict.get("decision"),
+        "reason": verdict.get("reason"),
+        "chosen": record.get("chosen"),
+        "labels": record.get("labels"),
+        "dataset": record.get("dataset"),
+        "fingerprint": provenance.fingerprint or None,
+        "canaries": [] if provenance.query_canaries is None else list(provenance.query_canaries.ids),
+    }
+    if operator.delta is not None:
+        correction = operator.correction
+        facts["correction_singular_values"] = correction.singular_values()[:_SINGULAR_VALUES].tolist()
+        if operator.shape[0] == operator.shape[1]:
+            symmetric, skew = correction.symmetric_energy(), correction.skew_energy()
+            facts["correction_norm"] = (symmetric + skew) ** 0.5
+            facts["correction_symmetric_share"] = symmetric / (symmetric + skew) if symmetric + skew else None
+            facts["shared_geometry"] = operator.is_psd()
+    facts["record"] = record
+    return facts
+
+
+def _named(term: Term) -> str:
+    match term:
+        case Identity():
+            return "identity"
+        case Dense():
+            return "dense matrix"
+        case Factored():
+            return f"two factors of {term.left.shape[1]} columns"
+    return "zero"

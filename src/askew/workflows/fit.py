@@ -1,0 +1,173 @@
+"""Fit: from a dataset with labels to an adapter and a verdict."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from askew._version import __version__
+from askew.adapters import Adapter, Canaries, Provenance
+from askew.adapters.adapter import Similarity, check_similarity
+from askew.data import Dataset, Finding, TwoWayFolds, examine
+from askew.errors import LabelError, ParameterError
+from askew.estimators import Choice, Estimator, Labels, Ridge, choose
+from askew.evaluation import GainTable
+from askew.linalg import top_k
+from askew.linalg.fixed import Float64Array
+from askew.operators import BilinearOperator, Identity, Term, Zero
+from askew.protocols import Progress
+
+__all__ = ["Fit", "fit"]
+
+#: Depth of the nDCG that choosing goes by.
+_CUTOFF = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a fit gives.
+
+    Attributes:
+        adapter: what to ship: adapted, or the base itself if the verdict is to keep it.
+        candidate: the adapter that the chooser picked, before the verdict.
+        choice: what was tried and how it scored, with the verdict.
+        findings: what is odd about the data.
+    """
+
+    adapter: Adapter
+    candidate: Adapter
+    choice: Choice
+    findings: tuple[Finding, ...]
+
+
+def fit(
+    dataset: Dataset,
+    *,
+    similarity: Similarity = "dot",
+    estimators: Sequence[Estimator] | None = None,
+    folds: int = 5,
+    threshold: float = 1.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Fit:
+    """Fit an adapter to the labels of a dataset, choose its strength, and judge whether it pays.
+
+    The prior is the identity if queries and documents come from one encoder, and zero otherwise.
+    Everything is chosen by cross-fitted nDCG@10 on the labelled queries alone, over two-way folds
+    that hold out queries and their relevant documents together. The adapter that ships is fitted on
+    all labels; if the nested cross-fitted gain does not exceed `threshold` standard errors, the base
+    ships instead.
+
+    Args:
+        dataset: embeddings of n queries and m documents, and judgements.
+        similarity: ``"dot"`` or ``"cosine"``, as the index scores.
+        estimators: what to try; ridge regression to the prior by default.
+        folds: number of two-way folds, at least 2.
+        threshold: standard errors.
+        seed: salt of the folds' hash; nothing else is random.
+        progress: called with the fits done and the fits to do.
+
+    Raises:
+        LabelError: no labelled query can teach.
+        ParameterError: an argument is outside its range.
+
+    >>> from askew.data import EmbeddingSet, Qrels
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(40, 8))
+    >>> turned = x @ np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    >>> task = Dataset(EmbeddingSet(range(40), x), EmbeddingSet(range(40), turned), Qrels({i: {i: 1} for i in range(40)}))
+    >>> fit(task).choice.verdict.decision
+    'adapt'
+    """
+    check_similarity(similarity)
+    if not threshold >= 0:
+        raise ParameterError(f"the threshold is {threshold}", where="threshold", remedy="Give 0 or more")
+    if not dataset.labelled:
+        raise LabelError(
+            "no judged query has both an embedding and a relevant document in the corpus",
+            where=dataset.name,
+            remedy="Check the ids, and that some grades are above 0",
+        )
+    labels = Labels.build(dataset, TwoWayFolds.build(dataset, count=folds, seed=seed), similarity=similarity)
+    prior = _prior(dataset)
+    tried = tuple(estimators) if estimators is not None else (Ridge(),)
+    choice = choose(
+        labels,
+        prior=prior,
+        estimators=tried,
+        rank_score=_rank_score(dataset, labels, similarity),
+        threshold=threshold,
+        progress=progress,
+    )
+    delta = _final(labels, prior, tried, choice)
+    provenance = _provenance(dataset, labels, choice, {"seed": seed, "folds": folds, "similarity": similarity})
+    adapt = choice.verdict.decision == "adapt"
+    base = Adapter(BilinearOperator(prior), similarity, provenance)
+    candidate = Adapter(BilinearOperator(prior, delta), similarity, provenance)
+    return Fit(candidate if adapt else base, candidate, choice, examine(dataset, similarity=similarity))
+
+
+def _prior(dataset: Dataset) -> Term:
+    queries, documents = dataset.queries, dataset.documents
+    if queries.dim == documents.dim and queries.encoder == documents.encoder:
+        return Identity(queries.dim)
+    return Zero(queries.dim, documents.dim)
+
+
+def _final(labels: Labels, prior: Term, estimators: Sequence[Estimator], choice: Choice) -> Term | None:
+    """Δ of the chosen candidate, fitted on all labels."""
+    for estimator in estimators:
+        if choice.chosen.strength is not None and estimator.name == choice.chosen.estimator:
+            return estimator.path(labels, prior).at(choice.chosen.strength)
+    return None
+
+
+def _rank_score(
+    dataset: Dataset, labels: Labels, similarity: Similarity
+) -> Callable[[Float64Array, np.ndarray[Any, Any], np.ndarray[Any, Any]], Float64Array]:
+    """nDCG@10 of adapted queries over the corpus without the documents that fitting has seen."""
+    documents = dataset.documents
+    gains = GainTable.build(dataset.qrels, labels.query_ids, documents.ids)
+
+    def rank_score(
+        adapted: Float64Array, query_rows: np.ndarray[Any, Any], seen_rows: np.ndarray[Any, Any]
+    ) -> Float64Array:
+        without = np.zeros(len(documents), dtype=bool)
+        without[seen_rows] = True
+        ranked, _ = top_k(
+            adapted,
+            documents.matrix,
+            k=_CUTOFF,
+            tie_rank=documents.tie_rank,
+            cosine=similarity == "cosine",
+            document_norms=documents.norms,
+            without=without,
+        )
+        return gains.ndcg(query_rows, ranked, k=_CUTOFF, without=without)
+
+    return rank_score
+
+
+def _provenance(dataset: Dataset, labels: Labels, choice: Choice, settings: dict[str, Any]) -> Provenance:
+    digest = hashlib.sha256(repr((labels.query_ids, settings, str(choice.chosen))).encode())
+    for array in (labels.queries, labels.pair_query, labels.pair_document, labels.pair_weight):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return Provenance(
+        query_encoder=dataset.queries.encoder,
+        document_encoder=dataset.documents.encoder,
+        query_canaries=Canaries.pick(dataset.queries.take(labels.query_ids), dataset.query_texts),
+        document_canaries=Canaries.pick(dataset.documents, dataset.document_texts),
+        fingerprint=digest.hexdigest()[:16],
+        record={
+            "askew": __version__,
+            "dataset": dataset.name,
+            "labels": len(labels),
+            "documents": len(dataset.documents),
+            **settings,
+            **choice.to_json(),
+        },
+    )

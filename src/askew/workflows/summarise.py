@@ -1,0 +1,191 @@
+"""Collect what a report says: one plain summary of a fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from askew import report
+from askew._version import __version__
+from askew.data import Dataset, Run
+from askew.evaluation import Comparison
+from askew.operators import BilinearOperator, Factored
+from askew.workflows.assess import Assessment
+from askew.workflows.fit import Fit
+
+__all__ = ["summarise"]
+
+_CASES = 10  # queries listed as most helped, and as most hurt
+_DOCUMENTS = 5  # shown for each, before and after
+_TEXT = 300  # characters of a document
+_SINGULAR_VALUES = 64
+
+
+def summarise(
+    fitted: Fit,
+    train: Dataset,
+    test: Dataset | None,
+    tests: Sequence[tuple[str, Assessment]],
+    *,
+    seed: int,
+    command: str,
+) -> report.FitSummary:
+    """The summary that HTML, Markdown and JSON are renderings of.
+
+    Args:
+        fitted: what was fitted.
+        train: on what.
+        test: the test queries, if there are any.
+        tests: which documents, and base against the chosen candidate over them.
+        seed: that was used.
+        command: that gets this again.
+    """
+    choice = fitted.choice
+    all_documents = tests[0][1] if tests else None
+    helped, hurt = _cases(all_documents, test) if all_documents is not None and test is not None else ((), ())
+    return report.FitSummary(
+        title=f"Adapting {train.name}",
+        askew_version=__version__,
+        dataset=train.name,
+        query_encoder=train.queries.encoder or "not named",
+        document_encoder=train.documents.encoder or "not named",
+        query_dim=train.queries.dim,
+        document_dim=train.documents.dim,
+        documents=len(train.documents),
+        training_labels=len(train.labelled),
+        test_queries=None if test is None else len(test.qrels),
+        similarity=fitted.adapter.similarity,
+        verdict=_verdict(fitted),
+        chosen=report.Chosen(
+            estimator=choice.chosen.estimator, strength=choice.chosen.strength, rank=_rank(fitted)
+        ),
+        reproduction=report.Reproduction(
+            command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint
+        ),
+        candidates=_candidates(fitted),
+        comparisons=tuple(_comparison(subset, found) for subset, test_ in tests for found in test_.comparisons),
+        per_query=() if all_documents is None or test is None else _per_query(all_documents, test),
+        helped=helped,
+        hurt=hurt,
+        findings=tuple(
+            report.HealthFinding(
+                level=finding.level, message=finding.message, remedy=finding.remedy, examples=finding.examples
+            )
+            for finding in fitted.findings
+        ),
+        operator=_operator(fitted),
+    )
+
+
+def _verdict(fitted: Fit) -> report.Verdict:
+    verdict = fitted.choice.verdict
+    measured = verdict.queries > 0
+    return report.Verdict(
+        decision=verdict.decision,
+        sentence=f"{verdict.reason[:1].upper()}{verdict.reason[1:]}.",
+        gain=verdict.gain if measured else None,
+        standard_error=verdict.standard_error if measured else None,
+        threshold=verdict.threshold * verdict.standard_error if measured else None,
+    )
+
+
+def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
+    choice = fitted.choice
+    if not choice.verdict.queries:
+        return ()
+    return tuple(
+        report.Candidate(
+            name=candidate.estimator,
+            strength=candidate.strength,
+            mean=float(mean),
+            standard_error=float(error),
+            chosen=candidate == choice.chosen,
+        )
+        for candidate, mean, error in zip(choice.candidates, choice.means(), choice.standard_errors(), strict=True)
+    )
+
+
+def _comparison(subset: str, found: Comparison) -> report.Comparison:
+    finite = math.isfinite(found.low) and math.isfinite(found.high)
+    return report.Comparison(
+        measure=found.measure,
+        base=found.base_mean,
+        adapted=found.other_mean,
+        difference=found.difference,
+        low=found.low if finite else found.difference,
+        high=found.high if finite else found.difference,
+        confidence=found.confidence,
+        p_value=found.p_value,
+        wins=found.wins,
+        losses=found.losses,
+        ties=found.ties,
+        headroom=found.headroom,
+        n=found.n,
+        subset=subset,
+    )
+
+
+def _per_query(found: Assessment, test: Dataset) -> tuple[report.QueryGain, ...]:
+    measure = found.comparisons[0].measure
+    values = zip(found.base.queries, found.base.per_query(measure), found.adapted.per_query(measure), strict=True)
+    return tuple(
+        report.QueryGain(query_id=query, text=test.query_texts.get(query, ""), base=float(before), adapted=float(after))
+        for query, before, after in values
+    )
+
+
+def _cases(
+    found: Assessment, test: Dataset
+) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
+    """The queries most helped and most hurt."""
+    gains = sorted(_per_query(found, test), key=lambda query: (-query.gain, query.query_id))
+    helped = [query for query in gains if query.gain > 0][:_CASES]
+    hurt = [query for query in reversed(gains) if query.gain < 0][:_CASES]
+    return tuple(_case(q, found, test) for q in helped), tuple(_case(q, found, test) for q in hurt)
+
+
+def _case(query: report.QueryGain, found: Assessment, test: Dataset) -> report.QueryCase:
+    return report.QueryCase(
+        query_id=query.query_id,
+        text=query.text,
+        base=query.base,
+        adapted=query.adapted,
+        before=_top(found.base_run, query.query_id, test),
+        after=_top(found.adapted_run, query.query_id, test),
+    )
+
+
+def _top(run: Run, query: str, test: Dataset) -> tuple[report.RankedDocument, ...]:
+    judged = test.qrels[query]
+    pairs = list(zip(run.documents(query), run.scores(query), strict=True))[:_DOCUMENTS]
+    return tuple(
+        report.RankedDocument(
+            doc_id=name,
+            text=test.document_texts.get(name, "")[:_TEXT],
+            relevant=judged.get(name, 0.0) > 0,
+            grade=judged.get(name),
+            score=float(score),
+        )
+        for name, score in pairs
+    )
+
+
+def _rank(fitted: Fit) -> int | None:
+    delta = fitted.candidate.operator.delta
+    return int(delta.left.shape[1]) if isinstance(delta, Factored) else None
+
+
+def _operator(fitted: Fit) -> report.OperatorFacts | None:
+    if fitted.candidate.is_base:
+        return None
+    correction: BilinearOperator = fitted.candidate.operator.correction
+    values = tuple(float(value) for value in correction.singular_values()[:_SINGULAR_VALUES])
+    if correction.shape[0] != correction.shape[1]:
+        return report.OperatorFacts(singular_values=values)
+    symmetric, skew = correction.symmetric_energy(), correction.skew_energy()
+    whole = symmetric + skew
+    if not np.isfinite(whole) or whole == 0:
+        return report.OperatorFacts(singular_values=values)
+    return report.OperatorFacts(singular_values=values, symmetric_share=symmetric / whole, skew_share=skew / whole)

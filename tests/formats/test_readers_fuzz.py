@@ -1,0 +1,282 @@
+"""Whatever the bytes, a reader gives a value or an AskewError; warnings are errors here too."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import struct
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from askew.data import EmbeddingSet, Qrels, Run
+from askew.errors import AskewError
+from askew.formats import (
+    list_encoders,
+    list_splits,
+    read_dataset,
+    read_embeddings,
+    read_qrels,
+    read_run,
+    read_texts,
+    write_embeddings,
+    write_qrels,
+    write_run,
+)
+
+FAST = settings(max_examples=150, deadline=None)
+
+Reader = Callable[[Path], object]
+TEXT_READERS: dict[str, Reader] = {"qrels": read_qrels, "run": read_run, "texts": read_texts}
+
+# Cells and separators of files that are nearly right.
+CELLS = st.sampled_from(
+    [
+        *(
+            "q1",
+            "d1",
+            "d 2",
+            "Q0",
+            "0",
+            "1",
+            "-2.5",
+            "1e999",
+            "nan",
+            "inf",
+            "query-id",
+            "corpus-id",
+            "score",
+            "qid",
+            "é",
+        ),
+        *("", "\ufeff", "1_0", "١", "\x85", "\u2028", "\0", "\ud800", '"', "#", "9" * 400),
+    ]
+)
+SEPARATORS = st.sampled_from(["\t", " ", "  ", " \t", ",", "\x0b", "\u00a0"])
+ENDINGS = st.sampled_from(["\n", "\r\n", "\r", "\n\n"])
+TABLES = st.lists(st.tuples(st.lists(CELLS, max_size=7), SEPARATORS, ENDINGS), max_size=8).map(
+    lambda rows: "".join(separator.join(cells) + ending for cells, separator, ending in rows)
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+RECORDS = st.fixed_dictionaries({}, optional={"_id": JSON, "id": JSON, "text": JSON, "title": JSON})
+JSON_LINES = st.lists(RECORDS | JSON, max_size=5).map(lambda values: "\n".join(json.dumps(value) for value in values))
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+TEXT_BYTES = st.binary(max_size=300) | TABLES.map(encoded) | JSON_LINES.map(encoded) | st.text().map(encoded)
+
+
+def attempt(raw: bytes, name: str, reader: Reader) -> object:
+    """What the reader makes of the bytes; None if it refuses them in its own words."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_bytes(raw)
+        try:
+            return reader(file)
+        except AskewError as error:
+            str(error).encode()  # the message can be printed
+            return None
+
+
+@pytest.mark.parametrize("reader", TEXT_READERS.values(), ids=TEXT_READERS.keys())
+@given(raw=TEXT_BYTES)
+@example(raw=b"[" * 100_000)
+@example(raw=b'{"_id": ' + b"[" * 900 + b"]" * 900 + b"}")
+@example(raw=b"\xef\xbb")
+@example(raw=b"\x1f\x8b")
+@FAST
+def test_text(reader: Reader, raw: bytes) -> None:
+    attempt(raw, "a.txt", reader)
+
+
+@pytest.mark.parametrize("reader", TEXT_READERS.values(), ids=TEXT_READERS.keys())
+@given(raw=TEXT_BYTES, cut=st.integers(0, 60), place=st.integers(0, 200), byte=st.integers(0, 255))
+@settings(FAST, max_examples=60)
+def test_gzip_of_text_with_one_byte_changed_and_its_end_cut(
+    reader: Reader, raw: bytes, cut: int, place: int, byte: int
+) -> None:
+    packed = bytearray(gzip.compress(raw))
+    packed[place % len(packed)] = byte
+    attempt(bytes(packed[: len(packed) - cut]), "a.txt.gz", reader)
+
+
+@given(raw=TABLES.map(encoded))
+@FAST
+def test_judgements_that_are_read_come_back_as_they_were(raw: bytes) -> None:
+    qrels = attempt(raw, "a.tsv", read_qrels)
+    if isinstance(qrels, Qrels):
+        assert round_trip(qrels, write_qrels, read_qrels, "b.tsv") in (qrels, None)
+
+
+@given(
+    st.dictionaries(
+        st.text(min_size=1),
+        st.dictionaries(st.text(min_size=1), st.floats(allow_nan=False), min_size=1),
+        min_size=1,
+    )
+)
+@settings(FAST, max_examples=75)
+def test_runs_come_back_as_they_were_or_are_not_written(scores: dict[str, dict[str, float]]) -> None:
+    run = Run(scores)  # type: ignore[arg-type]  # Mapping is invariant in its key
+    back = round_trip(run, write_run, read_run, "b.run")
+    if isinstance(back, Run):
+        assert [(query, documents, values.tolist()) for query, documents, values in back.items()] == [
+            (query, documents, values.tolist()) for query, documents, values in run.items()
+        ]
+
+
+@given(ids=st.lists(st.text(min_size=1), unique=True), suffix=st.sampled_from([".npy", ".safetensors"]))
+@settings(FAST, max_examples=75)
+def test_embeddings_come_back_as_they_were_or_are_not_written(ids: list[str], suffix: str) -> None:
+    before = EmbeddingSet(ids, np.arange(2 * len(ids), dtype=np.float16).reshape(-1, 2))
+    back = round_trip(before, write_embeddings, read_embeddings, f"b{suffix}")
+    if isinstance(back, EmbeddingSet):
+        assert back.ids == before.ids
+        np.testing.assert_array_equal(back.matrix, before.matrix)
+
+
+def round_trip(value: object, write: Callable[..., None], read: Reader, name: str) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            write(value, Path(folder) / name)
+        except AskewError:
+            assert not list(Path(folder).iterdir())
+            return None
+        return read(Path(folder) / name)
+
+
+# Embeddings
+
+
+def whole_npy() -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.ones((3, 4), dtype=np.float32))
+    return buffer.getvalue()
+
+
+def whole_tensors() -> bytes:
+    entry = {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}
+    header = json.dumps({"__metadata__": {"ids": '["a", "b", "c"]'}, "embeddings": entry}).encode()
+    return struct.pack("<Q", len(header)) + header + np.ones(12, dtype=np.float32).tobytes()
+
+
+WHOLE = {".npy": whole_npy(), ".safetensors": whole_tensors()}
+EDITS = st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=3), st.integers(0, 3)), max_size=4)
+
+
+def edited(raw: bytes, edits: list[tuple[int, bytes, int]]) -> bytes:
+    """Replace a few bytes at a few places by others, fewer or more."""
+    for place, fresh, gone in edits:
+        start = place % (len(raw) + 1)
+        raw = raw[:start] + fresh + raw[start + gone :]
+    return raw
+
+
+def read_any(file: Path) -> object:
+    return read_embeddings(file, ids=["a", "b", "c"], bad_rows="drop")
+
+
+@pytest.mark.parametrize("suffix", WHOLE.keys())
+@pytest.mark.parametrize("reader", [read_any, read_embeddings], ids=["ids", "no-ids"])
+@given(edits=EDITS)
+@settings(FAST, max_examples=75)
+def test_embeddings_with_a_few_bytes_changed(suffix: str, reader: Reader, edits: list[tuple[int, bytes, int]]) -> None:
+    attempt(edited(WHOLE[suffix], edits), f"docs{suffix}", reader)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".safetensors", ".npz", ".pt", ""])
+@given(raw=st.binary(max_size=200))
+@settings(FAST, max_examples=60)
+def test_embeddings_of_any_bytes(suffix: str, raw: bytes) -> None:
+    attempt(raw, f"docs{suffix}", read_any)
+
+
+LITERALS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.binary(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple),
+    max_leaves=5,
+)
+DTYPES = LITERALS | st.from_regex(r"\A[<>=|]?[a-zA-Z?][0-9]{0,12}\Z")
+SHAPES = LITERALS | st.lists(st.integers(-1, 5) | st.integers(), max_size=3).map(tuple)
+
+
+@given(descr=DTYPES, shape=SHAPES, fortran=LITERALS | st.booleans(), data=st.binary(max_size=100))
+@settings(FAST, max_examples=200)
+def test_npy_of_any_header(descr: object, shape: object, fortran: object, data: bytes) -> None:
+    header = repr({"descr": descr, "fortran_order": fortran, "shape": shape}).encode("latin-1", "replace")
+    attempt(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data, "docs.npy", read_any)
+
+
+@given(
+    held=st.dictionaries(
+        st.sampled_from(["embeddings", "a", "__metadata__"]),
+        JSON | st.fixed_dictionaries({"dtype": JSON | st.just("F32"), "shape": JSON, "data_offsets": JSON}),
+    )
+)
+@settings(FAST, max_examples=75)
+def test_safetensors_of_any_header(held: dict[str, object]) -> None:
+    header = json.dumps(held).encode()
+    attempt(struct.pack("<Q", len(header)) + header + b"\0" * 64, "docs.safetensors", read_any)
+
+
+@given(dtype=st.sampled_from(["<f2", "<f4", "<f8", ">f4"]), data=st.binary(min_size=96, max_size=96))
+@FAST
+def test_any_float_values(dtype: str, data: bytes) -> None:
+    header = repr({"descr": dtype, "fortran_order": False, "shape": (3, 4)}).encode()
+    raw = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+    attempt(raw, "docs.npy", read_any)
+
+
+@pytest.mark.parametrize("name", ["docs.ids", "docs.ids.txt", "docs.json"])
+@given(raw=TEXT_BYTES | st.lists(JSON, max_size=4).map(json.dumps).map(str.encode))
+@settings(FAST, max_examples=60)
+def test_ids_of_any_bytes(name: str, raw: bytes) -> None:
+    def read(file: Path) -> object:
+        np.save(file.with_name("docs.npy"), np.ones((2, 2)))
+        return read_embeddings(file.with_name("docs.npy"))
+
+    attempt(raw, name, read)
+
+
+NAMES = st.sampled_from(
+    [
+        *("qrels", "qrels.tsv", "qrels/train.tsv", "qrels/a.tsv", "corpus.jsonl", "corpus.jsonl.gz", "embeddings"),
+        *("embeddings/x/docs.npy", "embeddings/x/docs.ids", "embeddings/x/queries.npy", "embeddings/x/queries.ids"),
+        *("embeddings/queries.npy", "embeddings/y/docs.npz"),
+    ]
+)
+CONTENTS = st.sampled_from([WHOLE[".npy"], b"q1 d1 1\n", b"a\nb\nc\n", b"", b'{"_id": "a", "text": ""}', b"\xff"])
+
+
+@given(
+    files=st.dictionaries(NAMES, CONTENTS),
+    name=st.none() | st.sampled_from(["x", "y", "embeddings", "a", "\ud800"]),
+)
+@FAST
+def test_any_folder(files: dict[str, bytes], name: str | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for path, raw in files.items():
+            file = Path(folder) / path
+            with contextlib.suppress(OSError):  # a file may stand where a folder should go, or the reverse
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(raw)
+        list_splits(folder)
+        list_encoders(folder)
+        try:
+            read_dataset(folder, split=name, encoder=name)
+        except AskewError as error:
+            str(error).encode()

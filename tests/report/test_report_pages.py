@@ -1,0 +1,286 @@
+"""The renderings: well-formed, escaped, offline, deterministic, and true to the summary."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from askew.report import (
+    Candidate,
+    FitSummary,
+    HealthFinding,
+    QueryCase,
+    QueryGain,
+    RankedDocument,
+    render_html,
+    render_markdown,
+)
+
+_VOID = {"meta", "br", "hr", "img", "input", "link"}
+UNSHOWABLE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</style><img src=x onerror=alert(1)>",
+    "]]><!--",
+    "\" onmouseover='alert(1)' `x`",
+    "a\x00b\x07c\x1bd\x7f\x85",
+    "lone \ud800 and \udfff",
+    "\u202eevil\u2066 שלום مرحبا",
+    "👩‍👩‍👧 🎯 {{ 7*7 }} {% raw %}",
+    "javascript:alert(1) | a | b |\n\n# x",
+    "x" * 5_000,
+    "",
+)
+
+
+class Page(HTMLParser):
+    """A page's tags, checked to nest, its attributes and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.words: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def hostile(text: str, full: FitSummary) -> FitSummary:
+    """A summary with one string in every place that takes one."""
+    document = RankedDocument(doc_id=text, text=text, relevant=True, grade=1.0, score=0.5)
+    case = QueryCase(query_id=text, text=text, base=0.1, adapted=0.9, before=(document,), after=(document,))
+    return dataclasses.replace(
+        full,
+        title=text,
+        askew_version=text,
+        dataset=text,
+        query_encoder=text,
+        document_encoder=text,
+        similarity=text,
+        measure=text,
+        verdict=dataclasses.replace(full.verdict, sentence=text),
+        chosen=dataclasses.replace(full.chosen, estimator=text),
+        reproduction=dataclasses.replace(full.reproduction, command=text, fingerprint=text),
+        candidates=(Candidate(name=text, strength=0.1, mean=0.3, standard_error=0.1, chosen=True),),
+        comparisons=(dataclasses.replace(full.comparisons[0], measure=text, subset=text),),
+        per_query=(QueryGain(query_id=text, text=text, base=0.1, adapted=0.2),),
+        helped=(case,),
+        hurt=(case,),
+        findings=(HealthFinding(level="note", message=text, remedy=text, examples=(text,)),),
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_strings_are_shown_and_never_acted_on(full: FitSummary, text: str) -> None:
+    html = render_html(hostile(text, full))
+    html.encode("utf-8")
+    page = Page(html)
+    assert not {"script", "img", "link", "iframe"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert not re.search(UNSHOWABLE, html)
+    if text == HOSTILE[0]:
+        assert text in page.text
+    for svg in re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL):
+        ET.fromstring(svg)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_keeps_hostile_strings_in_their_places(full: FitSummary, text: str) -> None:
+    tame, wild = render_markdown(hostile("tame", full)), render_markdown(hostile(text, full))
+    wild.encode("utf-8")
+    assert not re.search(UNSHOWABLE, wild)
+    prose = re.sub(r"(`{3,})\n.*?\n\1\n", "", wild, flags=re.DOTALL)
+    assert not re.search(r"<[a-zA-Z/!]", prose)
+    for kind in ("# ", "## ", "|", "- "):
+        assert sum(line.startswith(kind) for line in prose.splitlines()) == sum(
+            line.startswith(kind) for line in tame.splitlines()
+        )
+    bars = [len(re.findall(r"(?<!\\)\|", line)) for line in prose.splitlines() if line.startswith("|")]
+    assert bars == [11, 11, 11, 6, 6, 6]
+
+
+def test_the_fence_is_longer_than_any_in_the_command(full: FitSummary) -> None:
+    again = dataclasses.replace(full.reproduction, command="echo ````\n```")
+    text = render_markdown(dataclasses.replace(full, reproduction=again))
+    assert "\n`````\necho ````\n```\n`````\n" in text
+
+
+def test_the_page_is_well_formed_and_loads_nothing(full: FitSummary, untested: FitSummary) -> None:
+    for summary in (full, untested):
+        html = render_html(summary)
+        page = Page(html)
+        assert html.startswith("<!DOCTYPE html>")
+        assert {"script", "link", "img", "iframe", "object", "embed", "base", "form"}.isdisjoint(page.tags)
+        links = [(name, value) for name, value in page.attributes if re.search(r"https?:|//", value)]
+        assert set(links) <= {("xmlns", "http://www.w3.org/2000/svg")}
+        assert all(value.startswith("#") for name, value in page.attributes if name in {"href", "src"})
+        assert "url(" not in html.partition("</style>")[0]
+        ids = [value for name, value in page.attributes if name == "id"]
+        assert len(ids) == len(set(ids))
+
+
+def test_every_picture_is_xml_with_a_caption_and_a_table(full: FitSummary) -> None:
+    html = render_html(full)
+    svgs = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
+    assert len(svgs) == 4
+    for svg in svgs:
+        ET.fromstring(svg)
+    parts = html.split("<figure>")[1:]
+    assert all("<figcaption>" in part and '<details class="table"' in part for part in parts)
+
+
+def test_equal_summaries_give_equal_pages(full: FitSummary) -> None:
+    again = FitSummary.from_json(full.to_json())
+    assert render_html(again) == render_html(full)
+    assert render_markdown(again) == render_markdown(full)
+
+
+def test_the_first_screen_tells_the_verdict_its_reason_and_its_numbers(full: FitSummary) -> None:
+    text = Page(render_html(full)).text
+    start = text[: text.index("Which queries gain")]
+    assert full.verdict.sentence in start
+    assert start.index("Adapt") < start.index(full.verdict.sentence) < start.index("0.3231")
+    for number in (
+        "+0.0212",
+        "0.0046",
+        "0.3231",
+        "0.3442",
+        "+0.0211",
+        "p < 0.001",
+        "+0.0143 to +0.0281",
+        "0.6769",
+    ):
+        assert number in start
+
+
+def test_the_page_and_the_text_hold_every_measured_number(full: FitSummary) -> None:
+    page, text = Page(render_html(full)).text, render_markdown(full)
+    for row in full.candidates:
+        for shown in (page, text):
+            assert f"{row.mean:.4f}" in shown
+            assert f"{row.standard_error:.4f}" in shown
+    for query in full.per_query:
+        assert f"{query.query_id} " in page
+    for case in full.helped + full.hurt:
+        assert f"{case.adapted:.4f}" in page
+    assert full.reproduction.command in page
+    assert full.reproduction.command in text
+
+
+def test_keep_is_told_as_an_answer(make_summary: Any, untested: FitSummary) -> None:
+    kept = make_summary(40, verdict=untested.verdict)
+    for summary in (kept, untested):
+        text = Page(render_html(summary)).text
+        assert "Keep your base" in text
+        assert untested.verdict.sentence in text
+        assert "the prior alone" in text
+        assert "error:" not in text.lower()
+        assert render_markdown(summary).splitlines()[2].startswith("**Keep your base.** ")
+    assert "nDCG@10, not written" in Page(render_html(kept)).text
+
+
+def test_without_a_test_split_the_evidence_is_the_cross_fitted_one(untested: FitSummary) -> None:
+    text = Page(render_html(untested)).text
+    assert "No test queries were given" in text
+    assert "Nested gain +0.0011" in text
+    assert "Keeping the prior 0.3230" in text
+    for absent in ("Headroom", "Queries to look at", "Which queries gain", "None", "nan"):
+        assert absent not in text
+    assert "No test queries were given" in render_markdown(untested)
+
+
+def test_a_small_subset_is_printed_and_not_judged(make_summary: Any) -> None:
+    assert "under 50 queries: too few to judge" in Page(render_html(make_summary(49))).text
+    assert "too few to judge" not in Page(render_html(make_summary(50))).text
+    assert "under 50 queries" in render_markdown(make_summary(49))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_few_queries_read_well(make_summary: Any, n: int) -> None:
+    text = Page(render_html(make_summary(n))).text
+    assert "nan" not in text
+    assert "None" not in text
+
+
+def test_an_empty_summary_reads_well(make_summary: Any) -> None:
+    bare = make_summary(
+        0,
+        candidates=(),
+        comparisons=(),
+        findings=(),
+        operator=None,
+        test_queries=None,
+        verdict=dataclasses.replace(
+            make_summary(0).verdict, decision="keep", gain=None, standard_error=None, threshold=None
+        ),
+    )
+    text = Page(render_html(bare)).text
+    assert "No findings were recorded." in text
+    assert "the operator is the prior" in text
+    assert "None" not in text
+    assert "None" not in render_markdown(bare)
+
+
+def test_unjudged_and_unscored_documents_are_told_apart(full: FitSummary) -> None:
+    documents = (
+        RankedDocument(doc_id="d1", text="", relevant=False),
+        RankedDocument(doc_id="d2", text="two", relevant=False, grade=0.0, score=0.25),
+        RankedDocument(doc_id="d3", text="three", relevant=True, grade=2.0, score=-0.5),
+    )
+    case = dataclasses.replace(full.helped[0], before=documents, after=())
+    text = Page(render_html(dataclasses.replace(full, helped=(case,), hurt=()))).text
+    assert "d1 not judged · d1" in text
+    assert "two judged not relevant , grade 0 · score 0.2500" in text.replace("relevant,", "relevant ,")
+    assert "three relevant , grade 2 · score −0.5000" in text
+    assert "No document was retrieved." in text
+    assert "Most hurt" not in text
+
+
+def test_ten_cases_a_side_are_shown(full: FitSummary) -> None:
+    html = render_html(dataclasses.replace(full, helped=full.helped * 3))
+    assert html.count('<details class="case"') == 20
+
+
+def test_five_thousand_queries_are_under_three_megabytes(make_summary: Any) -> None:
+    summary = make_summary(5_000)
+    wide = [dataclasses.replace(query, text="日本語の長い検索文 " * 40) for query in summary.per_query]
+    html = render_html(dataclasses.replace(summary, per_query=tuple(wide)))
+    assert len(html.encode()) < 3_000_000
+    assert html.count("<tr>") > 5_000
+
+
+def test_more_queries_than_a_table_takes_are_cut_in_the_middle_and_said(make_summary: Any) -> None:
+    html = render_html(make_summary(6_000))
+    text = Page(html).text
+    assert "The 1,000 queries in the middle are left out" in text
+    assert '<td class="number">2500</td>' in html
+    assert '<td class="number">2501</td>' not in html
+    assert '<td class="number">6000</td>' in html
