@@ -67,7 +67,7 @@ def _staging(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         # A name may be as long as a file system allows; the temporary one must not be longer.
         staging = Path(tempfile.mkdtemp(prefix=f".{path.name[:32]}.", dir=path.parent))
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise _unwritable(path, error) from error
     try:
         yield staging
@@ -77,9 +77,9 @@ def _staging(path: Path) -> Iterator[Path]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _unwritable(path: Path, error: OSError) -> OutputError:
+def _unwritable(path: Path, error: Exception) -> OutputError:
     return OutputError(
-        f"it cannot be written ({error.strerror or error})",
+        f"it cannot be written ({getattr(error, 'strerror', None) or error})",
         where=path,
         remedy="Check the path, its permissions and the free space, or name another place",
     )

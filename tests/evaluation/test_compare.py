@@ -147,13 +147,13 @@ def test_plain_values() -> None:
 
 @pytest.mark.parametrize("n", [1_200, 10_000])
 def test_it_is_quick_enough(n: int) -> None:
-    """Well under a second on an idle core; the limit allows for a busy one."""
+    """Well under a second on an idle core; processor time, and a limit for a busy one."""
     differences = np.random.default_rng(15).normal(size=n)
     paired_interval([0.0, 1.0])  # imports scipy.stats
-    start = time.perf_counter()
+    start = time.process_time()
     paired_interval(differences)
     paired_p_value(differences)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_different_queries_are_named() -> None:

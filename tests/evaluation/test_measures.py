@@ -33,7 +33,7 @@ def tables(values: st.SearchStrategy[float]) -> st.SearchStrategy[Table]:
 RUNS = st.fixed_dictionaries(dict.fromkeys(QUERIES, SCORES))
 WHOLE = tables(st.integers(-2, 5))
 FLOATS = tables(st.floats(-1, 5).filter(lambda value: value <= 0 or value > 1e-6))
-TIGHT = settings(max_examples=60, deadline=None)
+TIGHT = settings(max_examples=40, deadline=None)
 
 
 def theirs(name: str, run: Run, grades: Table) -> list[float]:

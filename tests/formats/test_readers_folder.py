@@ -11,7 +11,7 @@ import pytest
 
 from askew.data import Dataset, EmbeddingSet, Qrels
 from askew.errors import FormatError, MatchError, ParameterError
-from askew.formats import list_encoders, list_splits, read_dataset, write_embeddings, write_qrels
+from askew.formats import list_encoders, list_splits, read_dataset, read_split, write_embeddings, write_qrels
 
 QUERIES, DOCUMENTS = ["q1", "q2"], ["a", "b", "c"]
 
@@ -80,6 +80,13 @@ def test_train_is_the_default(task: Path) -> None:
     assert list_splits(task) == ("dev", "test", "train")
     assert read_dataset(task).qrels == Qrels({"q1": {"c": 1}})
     assert read_dataset(task, split="dev").qrels.judgements == 3
+
+
+def test_a_split_alone_needs_no_embeddings(task: Path) -> None:
+    shutil.rmtree(task / "embeddings")
+    assert read_split(task) == read_split(task, "test") == Qrels({"q1": {"a": 1}, "q2": {"b": 2, "elsewhere": 1}})
+    with pytest.raises(ParameterError, match="no split 'train'"):
+        read_split(task, "train")
 
 
 def test_several_splits_and_no_train(task: Path) -> None:

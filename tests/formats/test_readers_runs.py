@@ -10,7 +10,7 @@ import pytest
 
 from askew.data import Run
 from askew.errors import FormatError, OutputError
-from askew.formats import read_run, write_run
+from askew.formats import read_run, run_lines, write_run
 
 GOOD = {
     "in-order": "q1 Q0 a 1 2.0 tag\nq1 Q0 b 2 1.0 tag\nq2 Q0 c 1 -0.5 tag\n",
@@ -103,6 +103,14 @@ def test_an_id_that_trec_cannot_hold(tmp_path: Path, name: str, side: str) -> No
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(OutputError):
         write_run(Run({"q": {"d": 1.0}}, name="\ud800"), tmp_path / "a.run")
+
+
+def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
+    run = Run({"q": {"a": 0.25, "b": 0.5}, "none": {}, "r": {"a": 1.0}})
+    write_run(run, tmp_path / "a.run")
+    assert (tmp_path / "a.run").read_text().splitlines() == run_lines(run)
+    with pytest.raises(OutputError, match="stdout"):
+        run_lines(Run({"q": {"a b": 1.0}}), where="stdout")
 
 
 def test_an_empty_name_gets_one(tmp_path: Path) -> None:

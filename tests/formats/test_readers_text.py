@@ -124,6 +124,12 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         list(read_lines(tmp_path / "a.txt"))
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that opens and cannot be read")
+def test_a_file_that_fails_while_it_is_read() -> None:
+    with pytest.raises(FormatError, match=r"/proc/self/mem: it cannot be read"):
+        list(read_lines("/proc/self/mem"))
+
+
 DAMAGED = {
     "cut": gzip.compress(os.urandom(20_000))[:-4000],
     "cut-header": gzip.compress(b"abc")[:5],

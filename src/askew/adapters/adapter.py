@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from askew.adapters.provenance import Provenance
 from askew.data import EmbeddingSet
-from askew.errors import DimensionError, ParameterError
+from askew.errors import DimensionError, EmbeddingError, ParameterError
 from askew.linalg import FloatArray
 from askew.operators import BilinearOperator
 
@@ -66,6 +66,7 @@ class Adapter:
 
         Raises:
             DimensionError: the vectors do not have d_query entries.
+            EmbeddingError: they are not float numbers, or not finite.
             EncoderMismatchError: they come from another encoder.
         """
         if isinstance(queries, EmbeddingSet):
@@ -74,16 +75,21 @@ class Adapter:
             if adapted is queries.matrix:
                 return queries
             return EmbeddingSet(queries.ids, adapted, source=f"adapted {queries.source}")
-        rows = np.asanyarray(queries)
-        if rows.dtype.kind != "f":
-            raise DimensionError(f"the queries are {rows.dtype.name} values", remedy="Give a float array")
-        return self._map(rows[None, :])[0] if rows.ndim == 1 else self._map(rows)
+        given = _as_floats(queries)
+        rows = given[None, :] if given.ndim == 1 else given
+        adapted = self._map(rows)
+        if adapted is rows:
+            return given
+        if not np.all(np.isfinite(adapted)):
+            raise EmbeddingError("the adapted queries are not finite", remedy="Give finite queries of usual size")
+        return adapted[0] if given.ndim == 1 else adapted
 
     def _map(self, rows: FloatArray) -> FloatArray:
-        adapted = self.operator.query_side(rows)
-        if adapted is rows:
-            return rows
-        return adapted if rows.dtype == np.float64 else adapted.astype(np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the callers
+            adapted = self.operator.query_side(rows)
+            if adapted is rows:
+                return rows
+            return adapted if rows.dtype.itemsize >= np.float64().itemsize else adapted.astype(np.float32)
 
     def check_queries(self, queries: EmbeddingSet) -> None:
         """Refuse query vectors that this adapter was not made for.
@@ -107,6 +113,16 @@ class Adapter:
                 remedy="Use the encoder that the adapter was fitted on",
             )
         self.provenance.check(embeddings, side)
+
+
+def _as_floats(queries: npt.ArrayLike) -> FloatArray:
+    try:
+        rows = queries if isinstance(queries, np.memmap) else np.asarray(queries)
+    except ValueError as error:  # ragged rows
+        raise EmbeddingError(f"the queries do not form a matrix ({error})", remedy="Give rows of one length") from None
+    if rows.dtype.kind != "f":
+        raise EmbeddingError(f"the queries are {rows.dtype.name} values", remedy="Give a float array")
+    return rows
 
 
 def check_similarity(similarity: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from askew.data import EmbeddingSet, stable_hash
-from askew.errors import EncoderMismatchError
-from askew.linalg import FloatArray
+from askew.errors import EncoderMismatchError, InputError
+from askew.linalg import FloatArray, row_dots, row_norms
+from askew.linalg.fixed import Float64Array
 
 __all__ = ["Canaries", "Provenance"]
 
@@ -26,20 +27,32 @@ class Canaries:
 
     Attributes:
         ids: c ids.
-        vectors: (c, d) float32.
+        vectors: (c, d) float32 unit rows: only directions are compared.
         texts: c texts; empty strings where unknown.
+
+    Raises:
+        InputError: ids, vectors and texts differ in number, or a vector is not finite.
     """
 
     ids: tuple[str, ...]
     vectors: FloatArray
     texts: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if self.vectors.ndim != 2 or not len(self.ids) == len(self.vectors) == len(self.texts):
+            raise InputError(
+                f"there are {len(self.ids)} canary ids, {len(self.texts)} texts and vectors of shape "
+                f"{self.vectors.shape}"
+            )
+        if self.vectors.dtype.kind != "f" or not np.all(np.isfinite(self.vectors)):
+            raise InputError("the canary vectors are not finite numbers")
+
     @classmethod
     def pick(cls, embeddings: EmbeddingSet, texts: Mapping[str, str]) -> Canaries:
         """The first few non-zero rows in the order of a hash of their ids."""
         usable = [name for name, norm in zip(embeddings.ids, embeddings.norms, strict=True) if norm > 0]
         ids = tuple(sorted(usable, key=lambda name: (stable_hash(name, "canary"), name))[:_CANARY_COUNT])
-        vectors = np.asarray(embeddings.matrix[embeddings.rows(ids)], dtype=np.float32)
+        vectors = _unit(embeddings, ids).astype(np.float32)
         return cls(ids, vectors, tuple(texts.get(name, "") for name in ids))
 
     def check(self, embeddings: EmbeddingSet, side: str) -> None:
@@ -48,13 +61,11 @@ class Canaries:
         Raises:
             EncoderMismatchError: one of them points elsewhere.
         """
-        for name, expected in zip(self.ids, self.vectors, strict=True):
-            if name not in embeddings:
-                continue
-            row = embeddings.row(name)
-            given = np.asarray(embeddings.matrix[row], dtype=np.float64)
-            length = float(np.linalg.norm(expected.astype(np.float64))) * float(embeddings.norms[row])
-            cosine = float(given @ expected) / length if length else 0.0
+        held = [(name, vector) for name, vector in zip(self.ids, self.vectors, strict=True) if name in embeddings]
+        given = _unit(embeddings, [name for name, _ in held])
+        for (name, expected), vector in zip(held, given, strict=True):
+            length = row_norms(expected[None])[0]
+            cosine = float(row_dots(vector, expected) / (length or 1.0))
             if cosine < _LEAST_COSINE:
                 raise EncoderMismatchError(
                     f"the vector of {side} {name!r} has changed (cosine {cosine:.3f} with the one the adapter was "
@@ -62,6 +73,13 @@ class Canaries:
                     where=embeddings.source,
                     remedy="Use the encoder and version that the adapter was fitted on, or fit again",
                 )
+
+
+def _unit(embeddings: EmbeddingSet, names: Sequence[str]) -> Float64Array:
+    """Rows by id, scaled to norm 1; a zero vector stays one."""
+    rows = embeddings.rows(names)
+    norms = embeddings.norms[rows]
+    return np.asarray(embeddings.matrix[rows], dtype=np.float64) / np.where(norms > 0, norms, 1.0)[:, None]
 
 
 @dataclass(frozen=True, eq=False)

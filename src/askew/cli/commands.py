@@ -95,7 +95,7 @@ def search(
         SimilarityName | None, typer.Option("--similarity", help="The adapter's own by default, else dot.")
     ] = None,
     encoder: Encoder = None,
-    exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out the document of the query's id.")] = False,
+    exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Drop the document of the query's id.")] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     as_json: AsJson = False,
 ) -> None:
@@ -119,7 +119,7 @@ def search(
 def apply(
     adapter: Annotated[Path, typer.Argument(help="An adapter's folder.")],
     queries: Annotated[Path, typer.Argument(help="Embeddings of queries: .npy with .ids, or .safetensors.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write adapted queries: .npy or .safetensors.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Adapted queries, .npy or .safetensors.")],
     encoder: Encoder = None,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     as_json: AsJson = False,

@@ -80,7 +80,7 @@ def fit(
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for adapter and report.")] = Path("demo-out"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="For adapter and report.")] = Path("demo-out"),
     labels: Annotated[int, typer.Option(help="Labelled queries to fit on.", min=1)] = 600,
     test: Annotated[int, typer.Option(help="Other queries to test on.", min=1)] = 1200,
     seed: Seed = 0,

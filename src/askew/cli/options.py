@@ -41,7 +41,7 @@ Encoder = Annotated[str | None, typer.Option(help="Whose embeddings, if the fold
 DocumentEncoder = Annotated[str | None, typer.Option(help="Whose embeddings of documents, if not --encoder's.")]
 BadRows = Annotated[BadRowsPolicy, typer.Option(help="Rows with NaN or infinite values: raise an error, or drop them.")]
 Measures = Annotated[
-    list[str] | None, typer.Option("--measure", "-m", help="A measure by ir-measures' name, such as nDCG@10; repeatable.")
+    list[str] | None, typer.Option("--measure", "-m", help="An ir-measures name, such as nDCG@10; repeatable.")
 ]
 
 

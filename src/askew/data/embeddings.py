@@ -164,19 +164,20 @@ class EmbeddingSet:
 
 def _as_matrix(matrix: npt.ArrayLike, where: object) -> FloatArray:
     try:
-        array = np.asanyarray(matrix)
+        array = matrix if isinstance(matrix, np.memmap) else np.asarray(matrix)
     except ValueError as error:  # ragged rows
         raise EmbeddingError(
             f"the rows do not form a matrix ({error})", where=where, remedy="Give rows of one length"
         ) from None
-    if array.dtype == object or array.dtype.kind not in "f":
+    if array.dtype.kind != "f":
         raise EmbeddingError(
             f"the matrix holds {array.dtype.name} values",
             where=where,
             remedy="Give float16, float32 or float64 embeddings",
         )
     if array.dtype.itemsize > 8:
-        array = array.astype(np.float64)
+        with np.errstate(over="ignore"):  # an infinity is found later, with its id
+            array = array.astype(np.float64)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.ndim != 2:

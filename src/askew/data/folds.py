@@ -118,15 +118,16 @@ def _leaders(dataset: Dataset, names: Sequence[str], budget: int) -> dict[str, s
     narrow = unit.astype(np.float32)
     leader = np.arange(len(names))
     for part in blocks(len(names), rows_within(budget, 40 * len(names))):
-        cosine = narrow[part] @ narrow.T
+        later = slice(part.start, None)  # pairs with earlier documents are known
+        cosine = narrow[part] @ narrow[later].T
         # Float32 finds, and the fixed order decides where the two could differ.
         near = cosine >= _NEAR_DUPLICATE
         left, right = np.nonzero(np.abs(cosine - _NEAR_DUPLICATE) <= (documents.dim + 4) * 2.0**-23)
         for some in blocks(len(left), rows_within(budget, 24 * documents.dim)):
-            exact = row_dots(unit[part][left[some]], unit[right[some]])
+            exact = row_dots(unit[part][left[some]], unit[later][right[some]])
             near[left[some], right[some]] = exact >= _NEAR_DUPLICATE
         left, right = np.nonzero(near)
-        leader = _joined(leader, left + part.start, right)
+        leader = _joined(leader, left + part.start, right + part.start)
     return {name: names[leader[row]] for row, name in enumerate(names)}
 
 
@@ -136,6 +137,5 @@ def _joined(leader: IntArray, left: IntArray, right: IntArray) -> IntArray:
     pairs = (np.append(left, np.arange(size)), np.append(right, leader))
     graph = coo_array((np.ones(len(pairs[0]), dtype=bool), pairs), shape=(size, size))
     _, group = connected_components(graph, directed=False)
-    least = np.full(size, size)
-    np.minimum.at(least, group, np.arange(size))
-    return least[group]
+    _, first = np.unique(group, return_index=True)
+    return first[group]

@@ -32,17 +32,23 @@ def as_id(value: object) -> str:
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         text = str(int(value))
     else:
-        raise EmbeddingError(
-            f"an id is a {type(value).__name__} ({value!r})", remedy="Give ids as strings or integers"
-        )
+        raise EmbeddingError(f"an id is a {type(value).__name__} ({value!r})", remedy="Give ids as strings or integers")
     if not text:
         raise EmbeddingError("an id is empty", remedy="Give every row an id")
     return text
 
 
 def as_ids(values: Iterable[object]) -> tuple[str, ...]:
-    """`as_id` of each value."""
-    return tuple(as_id(value) for value in values)
+    """`as_id` of each value.
+
+    Raises:
+        EmbeddingError: the values cannot be iterated over, or one of them is no id.
+    """
+    try:
+        listed = list(values)
+    except TypeError:
+        raise EmbeddingError(f"the ids are a {type(values).__name__}", remedy="Give a list of ids") from None
+    return tuple(as_id(value) for value in listed)
 
 
 def tie_rank(ids: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from askew.data.ids import as_id
 from askew.errors import LabelError, name_some
@@ -22,21 +23,24 @@ class Qrels:
         grades: query id → document id → finite number. Queries without judgements are dropped.
 
     Raises:
-        LabelError: a grade is not a finite number.
+        LabelError: a grade is not a finite number, or two ids become one (1 and "1").
 
     >>> qrels = Qrels({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0.5}})
     >>> qrels, qrels.positives("q1")
     (Qrels(2 queries, 3 judgements), {'d1': 1.0})
     """
 
-    def __init__(self, grades: Mapping[object, Mapping[object, float]]) -> None:
+    def __init__(self, grades: Mapping[Any, Mapping[Any, Any]]) -> None:
         table: dict[str, Mapping[str, float]] = {}
-        for query, judged in grades.items():
-            if judged:
-                query_id = as_id(query)
-                table[query_id] = MappingProxyType(
-                    {as_id(document): _grade(value, query_id, document) for document, value in judged.items()}
-                )
+        judged_queries = [(as_id(query), judged) for query, judged in grades.items() if judged]
+        for query, judged in judged_queries:
+            table[query] = MappingProxyType(
+                {as_id(document): _grade(value, query, document) for document, value in judged.items()}
+            )
+            if len(table[query]) != len(judged):
+                raise _clash(f"documents of query {query!r}")
+        if len(table) != len(judged_queries):
+            raise _clash("queries")
         self._grades: Mapping[str, Mapping[str, float]] = MappingProxyType(table)
 
     @property
@@ -105,10 +109,14 @@ class Qrels:
         )
 
 
+def _clash(what: str) -> LabelError:
+    return LabelError(f"two {what} have the same id once ids are strings", remedy="Keep one of them")
+
+
 def _grade(value: object, query: str, document: object) -> float:
     try:
         grade = float(value)  # type: ignore[arg-type]  # anything that float takes
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         grade = math.nan
     if not math.isfinite(grade):
         raise LabelError(

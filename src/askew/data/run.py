@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,25 +25,24 @@ class Run:
         name: what to call it in tables and TREC files.
 
     Raises:
-        InputError: a score is NaN.
+        InputError: a score is NaN or not a number, or two ids become one (1 and "1").
 
     >>> run = Run({"q": {"b": 1.0, "a": 1.0, "c": 2.0}})
     >>> run.documents("q")
     ('c', 'a', 'b')
     """
 
-    def __init__(self, scores: Mapping[object, Mapping[object, float]], *, name: str = "askew") -> None:
+    def __init__(self, scores: Mapping[Any, Mapping[Any, float]], *, name: str = "askew") -> None:
         self.name = name
         self._documents: dict[str, tuple[str, ...]] = {}
         self._scores: dict[str, npt.NDArray[np.float64]] = {}
         for query, scored in scores.items():
             query_id = as_id(query)
-            pairs = [(as_id(document), float(score)) for document, score in scored.items()]
-            wrong = [document for document, score in pairs if math.isnan(score)]
-            if wrong:
+            pairs = [(as_id(document), _score(score, query_id, document)) for document, score in scored.items()]
+            if query_id in self._documents or len({document for document, _ in pairs}) != len(pairs):
                 raise InputError(
-                    f"the score of document {wrong[0]!r} for query {query_id!r} is NaN",
-                    remedy="Leave the document out, or give it a number",
+                    f"query {query_id!r}, or a document of it, occurs twice once ids are strings",
+                    remedy="Keep one of them",
                 )
             pairs.sort(key=lambda pair: (-pair[1], pair[0]))
             self._put(query_id, [document for document, _ in pairs], np.array([score for _, score in pairs]))
@@ -101,3 +101,17 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {len(self):,} queries)"
+
+
+def _score(value: object, query: str, document: object) -> float:
+    try:
+        score = float(value)  # type: ignore[arg-type]  # anything that float takes
+    except (TypeError, ValueError, OverflowError):
+        score = math.nan
+    if math.isnan(score):
+        shown = "NaN" if isinstance(value, (float, np.floating)) else repr(value)
+        raise InputError(
+            f"the score of document {str(document)!r} for query {query!r} is {shown}",
+            remedy="Leave the document out, or give it a number",
+        )
+    return score

@@ -175,7 +175,7 @@ def choose(
     """
     refusal = _too_few(labels)
     if refusal:
-        return _keep(labels, refusal, threshold)
+        return _keep(refusal, threshold)
     candidates = (KEEP, *(Candidate(e.name, strength) for e in estimators for strength in e.strengths))
     held_out = [frozenset(folds) for size in (1, 2) for folds in combinations(labels.folds, size)]
     table: dict[frozenset[int], tuple[IntArray, Float64Array]] = {}
@@ -202,7 +202,7 @@ def _too_few(labels: Labels) -> str | None:
     return None
 
 
-def _keep(labels: Labels, reason: str, threshold: float) -> Choice:
+def _keep(reason: str, threshold: float) -> Choice:
     """The prior, with nothing measured."""
     verdict = Verdict("keep", 0.0, 0.0, 0.0, 0.0, threshold, 0, reason)
     nothing = np.zeros((1, 0))
@@ -244,7 +244,7 @@ def _pick(candidates: Sequence[Candidate], scores: Float64Array) -> int:
     means = scores.mean(axis=1)
     # Sums over queries differ in their last bits between candidates that rank alike.
     best = np.flatnonzero(means >= means.max() - 1e-12)
-    return int(max(best, key=lambda row: _pull(candidates[row])))
+    return int(max(best.tolist(), key=lambda row: _pull(candidates[row])))
 
 
 def _pull(candidate: Candidate) -> float:

@@ -115,21 +115,21 @@ def compare(
     low, high = paired_interval(differences, seed=seed, confidence=confidence, resamples=resamples)
     wins, losses = int(np.sum(differences > 0)), int(np.sum(differences < 0))
     return Comparison(
-        measure,
-        base.run_name,
-        other.run_name,
-        len(order),
-        base.mean(measure),
-        other.mean(measure),
-        _mean(differences),
-        low,
-        high,
-        confidence,
-        paired_p_value(differences, seed=seed, resamples=resamples),
-        wins,
-        losses,
-        len(order) - wins - losses,
-        _standard_error(differences),
+        measure=measure,
+        base_name=base.run_name,
+        other_name=other.run_name,
+        n=len(order),
+        base_mean=base.mean(measure),
+        other_mean=other.mean(measure),
+        difference=_mean(differences),
+        low=low,
+        high=high,
+        confidence=confidence,
+        p_value=paired_p_value(differences, seed=seed, resamples=resamples),
+        wins=wins,
+        losses=losses,
+        ties=len(order) - wins - losses,
+        standard_error=_standard_error(differences),
     )
 
 

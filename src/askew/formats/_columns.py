@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 from askew.errors import OutputError
 
@@ -59,12 +58,12 @@ def shown(cell: str) -> str:
     return repr(cell if len(cell) <= _SHOWN else cell[:_SHOWN] + "…")
 
 
-def check_names(names: Iterable[str], path: Path, forbidden: re.Pattern[str], why: str) -> None:
+def check_names(names: Iterable[str], where: object, forbidden: re.Pattern[str], why: str) -> None:
     """Refuse ids that a text file would not give back as they were.
 
     Args:
         names: ids.
-        path: the file that they are to be written to.
+        where: the file that they are to be written to.
         forbidden: what no id may match, beside what no UTF-8 line can hold.
         why: what the pattern stands for, as in "TREC files cannot hold whitespace in an id".
 
@@ -73,9 +72,9 @@ def check_names(names: Iterable[str], path: Path, forbidden: re.Pattern[str], wh
     """
     for name in names:
         if forbidden.search(name):
-            raise _unwritable(name, path, why)
+            raise _unwritable(name, where, why)
         if name.startswith("\ufeff") or not _is_text(name):
-            raise _unwritable(name, path, "it holds a byte-order mark or half a surrogate pair")
+            raise _unwritable(name, where, "it holds a byte-order mark or half a surrogate pair")
 
 
 def _is_text(name: str) -> bool:
@@ -86,5 +85,5 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _unwritable(name: str, path: Path, why: str) -> OutputError:
-    return OutputError(f"the id {shown(name)} cannot be written: {why}", where=path, remedy="Rename it")
+def _unwritable(name: str, where: object, why: str) -> OutputError:
+    return OutputError(f"the id {shown(name)} cannot be written: {why}", where=where, remedy="Rename it")

@@ -47,7 +47,8 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
         The folder.
 
     Raises:
-        OutputError: it cannot be written, or something else than an artefact stands there.
+        OutputError: it cannot be written, its record holds what JSON has no word for, or something
+            else than an artefact stands there.
     """
     folder = Path(path)
     _refuse_foreign(folder)
@@ -63,11 +64,18 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
         "correction": None if adapter.operator.delta is None else _put_term(adapter.operator.delta, "delta", tensors),
         **_put_provenance(adapter.provenance, tensors),
     }
-    payload = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())})
+    payload = safetensors.numpy.save({name: _storable(array) for name, array in sorted(tensors.items())})
     manifest["tensors_sha256"] = hashlib.sha256(payload).hexdigest()
+    try:
+        text = json.dumps(manifest, indent=2, ensure_ascii=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise OutputError(
+            f"the adapter's record cannot be written as JSON ({error})",
+            where=folder,
+            remedy="Keep texts, finite numbers, lists and mappings of them in the provenance",
+        ) from error
     with writing_folder(folder) as fresh:
         (fresh / _TENSORS).write_bytes(payload)
-        text = json.dumps(manifest, indent=2, ensure_ascii=True, allow_nan=False)
         (fresh / _MANIFEST).write_text(text + "\n", encoding="utf-8")
     return folder
 
@@ -81,19 +89,10 @@ def load_adapter(path: str | PathLike[str]) -> Adapter:
     folder = Path(path)
     manifest = _read_manifest(folder)
     try:
-        tensors = _read_tensors(folder, manifest)
-        delta = manifest["correction"]
-        return Adapter(
-            BilinearOperator(
-                _get_term(manifest["prior"], "prior", tensors),
-                None if delta is None else _get_term(delta, "delta", tensors),
-            ),
-            manifest["similarity"],
-            _get_provenance(manifest, tensors),
-        )
+        return _get_adapter(manifest, _read_tensors(folder, manifest))
     except ArtefactError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, AskewError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, AskewError) as error:
         raise ArtefactError(
             f"the manifest and the tensors do not make an adapter ({error})",
             where=folder / _MANIFEST,
@@ -103,12 +102,28 @@ def load_adapter(path: str | PathLike[str]) -> Adapter:
 
 def _refuse_foreign(folder: Path) -> None:
     """Only an artefact, or nothing at all, may be replaced."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _MANIFEST).is_file():
+    try:
+        names = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
+        ours = not names or (_MANIFEST in names and names <= {_MANIFEST, _TENSORS} and _may_be_manifest(folder))
+    except OSError as error:
+        raise OutputError(
+            f"it cannot be looked into ({error.strerror or error})", where=folder, remedy="Name another folder"
+        ) from error
+    if not ours:
         raise OutputError(
             "the folder holds other things than an adapter",
             where=folder,
             remedy="Name a new folder, or one that holds an adapter to replace",
         )
+
+
+def _may_be_manifest(folder: Path) -> bool:
+    """Whether the manifest is ours, or so damaged that nobody can say."""
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        return (folder / _TENSORS).is_file()
+    return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -160,6 +175,22 @@ def _read_tensors(folder: Path, manifest: Mapping[str, Any]) -> Tensors:
         ) from error
 
 
+def _storable(array: FloatArray) -> FloatArray:
+    """In this machine's byte order and at most float64, which is what the format knows."""
+    return np.ascontiguousarray(array, dtype=np.dtype(f"f{min(8, array.dtype.itemsize)}"))
+
+
+def _get_adapter(manifest: Mapping[str, Any], tensors: Tensors) -> Adapter:
+    delta = manifest["correction"]
+    operator = BilinearOperator(
+        _get_term(manifest["prior"], "prior", tensors),
+        None if delta is None else _get_term(delta, "delta", tensors),
+    )
+    if operator.shape != (manifest["d_query"], manifest["d_document"]):
+        raise ValueError(f"{manifest['d_query']} × {manifest['d_document']} dimensions against {operator.shape}")
+    return Adapter(operator, manifest["similarity"], _get_provenance(manifest, tensors, operator.shape))
+
+
 def _put_term(term: Term, name: str, tensors: Tensors) -> dict[str, Any]:
     match term:
         case Identity():
@@ -181,12 +212,14 @@ def _get_term(spec: Mapping[str, Any], name: str, tensors: Tensors) -> Term:
         return Dense(tensors[f"{name}.matrix"])
     if kind == "factored":
         return Factored(tensors[f"{name}.left"], tensors[f"{name}.right"])
-    rows, columns = (int(size) for size in spec["shape"])
-    if kind == "identity":
+    rows, columns = spec["shape"]
+    if not all(type(size) is int and size > 0 for size in (rows, columns)):
+        raise ValueError(f"the {name} has the shape {spec['shape']}")
+    if kind == "identity" and rows == columns:
         return Identity(rows)
     if kind == "zero":
         return Zero(rows, columns)
-    raise ArtefactError(f"there is no term of kind {kind!r}")
+    raise ValueError(f"the {name} is of kind {kind!r} and shape {spec['shape']}")
 
 
 def _put_provenance(provenance: Provenance, tensors: Tensors) -> dict[str, Any]:
@@ -204,18 +237,35 @@ def _put_provenance(provenance: Provenance, tensors: Tensors) -> dict[str, Any]:
     }
 
 
-def _get_provenance(manifest: Mapping[str, Any], tensors: Tensors) -> Provenance:
-    def canaries(side: str) -> Canaries | None:
+def _get_provenance(manifest: Mapping[str, Any], tensors: Tensors, shape: tuple[int, int]) -> Provenance:
+    def canaries(side: str, dim: int) -> Canaries | None:
         held = manifest["canaries"].get(side)
         if held is None:
             return None
-        return Canaries(tuple(held["ids"]), tensors[f"canaries.{side}"], tuple(held["texts"]))
+        found = Canaries(_texts(held["ids"]), tensors[f"canaries.{side}"], _texts(held["texts"]))
+        if found.vectors.shape[1] != dim:
+            raise ValueError(f"the canary vectors of the {side} side have {found.vectors.shape[1]} dimensions")
+        return found
 
+    def text(key: str) -> str:
+        return _texts([manifest[key]])[0]
+
+    def text_or_none(key: str) -> str | None:
+        return None if manifest[key] is None else text(key)
+
+    if not isinstance(manifest["record"], dict):
+        raise TypeError("the record is not an object")
     return Provenance(
-        query_encoder=manifest["query_encoder"],
-        document_encoder=manifest["document_encoder"],
-        query_canaries=canaries("query"),
-        document_canaries=canaries("document"),
-        fingerprint=manifest["fingerprint"],
-        record=dict(manifest["record"]),
+        query_encoder=text_or_none("query_encoder"),
+        document_encoder=text_or_none("document_encoder"),
+        query_canaries=canaries("query", shape[0]),
+        document_canaries=canaries("document", shape[1]),
+        fingerprint=text("fingerprint"),
+        record=manifest["record"],
     )
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{values!r} is not a list of texts")
+    return tuple(values)

@@ -82,7 +82,7 @@ def read_qrels(path: PathLike) -> Qrels:
             )
     if not grades:
         raise FormatError("it holds no judgement", where=path, remedy=_EXPECTED)
-    return Qrels(grades)  # type: ignore[arg-type]  # Mapping is invariant in its key; str is an object
+    return Qrels(grades)
 
 
 def write_qrels(qrels: Qrels, path: PathLike) -> None:

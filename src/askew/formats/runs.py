@@ -54,7 +54,7 @@ def read_run(path: PathLike) -> Run:
         scored[document] = score
     if not scores:
         raise FormatError("it holds no ranking", where=path, remedy=_EXPECTED)
-    return Run(scores, name=name)  # type: ignore[arg-type]  # Mapping is invariant in its key; str is an object
+    return Run(scores, name=name)
 
 
 def write_run(run: Run, path: PathLike) -> None:
@@ -80,12 +80,14 @@ def run_lines(run: Run, *, where: object = "run") -> list[str]:
     """The lines of a run in TREC's format, without line ends.
 
     Raises:
-        OutputError: an id holds whitespace; `where` names the place in the message.
+        OutputError: an id holds whitespace, or the name is no text that UTF-8 can hold; `where`
+            names the place in the message.
 
     >>> run_lines(Run({"q1": {"d1": 0.1}}, name="base"))
     ['q1 Q0 d1 1 0.1 base']
     """
     tag = _WHITESPACE.sub("_", run.name) or "askew"
+    check_names([tag], where, _WHITESPACE, "TREC files cannot hold whitespace in a tag")
     for query, documents, _ in run.items():
         check_names((query, *documents), where, _WHITESPACE, "TREC files cannot hold whitespace in an id")
     return [

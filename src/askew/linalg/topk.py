@@ -23,7 +23,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Below and above these norms a float32 product could leave the normal range: rescale by 2^p first.
 _SMALLEST_SAFE, _LARGEST_SAFE = 1e-12, 1e15
-_LEAST = np.finfo(np.float32).min  # above the -inf of documents that are left out
+_LEAST = -1e30  # below every score of rescaled rows, above the -inf of documents that are left out
 # Columns of the first block that seed the threshold: enough to make it sharp, few enough to be free.
 _SEED_COLUMNS = 1024
 # What an entry of the score matrix costs while it is a candidate: its index, its copies, its sorting.
@@ -148,7 +148,7 @@ class _Scan:
                 kth = np.partition(seed, seed.shape[1] - self.k, axis=1)[:, seed.shape[1] - self.k]
                 floor = kth - 2 * error
             # The floor is rounded down, so that float32 cannot lift it over a candidate.
-            lowest = np.maximum(np.nextafter(np.maximum(floor, _LEAST).astype(np.float32), -np.inf), _LEAST)
+            lowest = np.nextafter(np.maximum(floor, _LEAST).astype(np.float32), np.float32(-np.inf))
             hits = np.flatnonzero(approximate >= lowest[:, None])
             for some in blocks(len(hits), self.hit_rows):
                 query, column = np.divmod(hits[some], approximate.shape[1])

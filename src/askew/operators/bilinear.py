@@ -109,7 +109,7 @@ class BilinearOperator:
         return row_dots(self.query_side(queries), documents)
 
     def __matmul__(self, other: BilinearOperator) -> BilinearOperator:
-        """Compose: M N with prior M0 N0 and correction Δ_M N0 + M Δ_N; factors stay factors.
+        """Compose two operators: prior M0 N0, correction Δ_M N0 + M Δ_N; factors stay factors.
 
         Raises:
             DimensionError: the inner dimensions differ.

@@ -98,7 +98,7 @@ def _findings(findings: Sequence[HealthFinding]) -> str:
     lines = []
     for finding in sorted(findings, key=lambda finding: finding.level != "warning"):
         remedy = f" What to do: {_text(finding.remedy)}" if finding.remedy else ""
-        lines.append(f"- **{finding.level.capitalize()}.** {_text(finding.message)}{remedy}")
+        lines.append(f"- **{finding.level.capitalize()}.** {_text(finding.message).rstrip('.')}.{remedy}")
     return "## The data\n\n" + "\n".join(lines) if lines else ""
 
 

@@ -79,7 +79,8 @@ def fit(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(40, 8))
     >>> turned = x @ np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    >>> task = Dataset(EmbeddingSet(range(40), x), EmbeddingSet(range(40), turned), Qrels({i: {i: 1} for i in range(40)}))
+    >>> qrels = Qrels({i: {i: 1} for i in range(40)})
+    >>> task = Dataset(EmbeddingSet(range(40), x), EmbeddingSet(range(40), turned), qrels)
     >>> fit(task).choice.verdict.decision
     'adapt'
     """

@@ -1,0 +1,318 @@
+"""Exact top-k against a slow and obvious reference, to the last bit.
+
+The reference multiplies and sums every pair in plain Python, in the documented halving order, and
+sorts by (-score, tie). Where products are exact (float16 rows below 1) it is `math.fsum` too.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from threadpoolctl import threadpool_limits
+
+from askew.linalg import FloatArray, top_k
+from askew.linalg.fixed import Float64Array
+
+IntArray = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+QUERIES, DOCUMENTS, WIDTH = 9, 101, 13
+DTYPES = ["float16", "float32", "float64"]
+KINDS = [
+    "normal",
+    "unit",
+    "few values",
+    "constant",
+    "one-hot",
+    "last bit",
+    "mixed norms",
+    "huge",
+    "tiny",
+    "one giant",
+    "spikes",
+    "some zeros",
+    "zero documents",
+    "zero queries",
+    "denormal",
+    "cancelling",
+]
+# What float16 and float32 can hold, as powers of ten.
+SPAN = {"float16": 4.0, "float32": 25.0, "float64": 149.0}
+DENORMAL = {"float16": 2.0**-24, "float32": 2.0**-149, "float64": 2.0**-1074}
+
+
+@functools.cache
+def case(kind: str, dtype: str) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Queries, documents and ties of one kind."""
+    rng = np.random.default_rng([len(kind), ord(kind[0]), len(dtype)])
+    x, y = rng.normal(size=(QUERIES, WIDTH)), rng.normal(size=(DOCUMENTS, WIDTH))
+    span = SPAN[dtype]
+    match kind:
+        case "unit":
+            x, y = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, y))
+        case "few values":
+            x, y = (rng.integers(-1, 2, size=rows.shape) / 4 for rows in (x, y))
+        case "constant":
+            y = np.repeat(y[:1], DOCUMENTS, axis=0)
+        case "one-hot":
+            x, y = np.eye(WIDTH)[rng.integers(0, WIDTH, QUERIES)], np.eye(WIDTH)[rng.integers(0, WIDTH, DOCUMENTS)]
+        case "last bit":  # copies of three documents, some of them a last bit apart
+            y = y[rng.integers(0, 3, DOCUMENTS)].astype(dtype)
+            up = rng.integers(0, 3, size=y.shape) == 0
+            y = np.where(up, np.nextafter(y, np.array(np.inf, dtype)), y)
+        case "mixed norms":
+            y *= 10.0 ** rng.uniform(-span / 2, span / 2, size=(DOCUMENTS, 1))
+            x *= 10.0 ** rng.uniform(-span / 2, span / 2, size=(QUERIES, 1))
+        case "huge":
+            x, y = x * 10 ** (span - 1), y * 10 ** (span - 1)
+        case "tiny":
+            x, y = x * 10**-span, y * 10**-span
+        case "one giant":
+            y[40] *= 10.0 ** (span - 1)
+        case "spikes":
+            y *= 10.0 ** rng.uniform(-span / 2, span / 2, size=y.shape)
+        case "some zeros":
+            x[::3], y[::4] = 0.0, -0.0
+        case "zero documents":
+            y *= 0.0
+        case "zero queries":
+            x *= -0.0
+        case "denormal":
+            y = rng.integers(-3, 4, size=y.shape) * DENORMAL[dtype]
+        case "cancelling":  # large terms whose sum is small
+            x = np.abs(x)
+            y[:, 1::2] = -y[:, :-1:2] * x[0, :-1:2] / x[0, 1::2]
+    return x.astype(dtype), np.asarray(y, dtype=dtype), rng.permutation(DOCUMENTS).astype(np.int64)
+
+
+def tree(values: list[float]) -> float:
+    while len(values) > 1:
+        half = len(values) // 2
+        tail = values[len(values) - half :]
+        values = [a + b for a, b in zip(values[:half], tail, strict=True)] + values[half : len(values) - half]
+    return values[0]
+
+
+def near_one(row: list[float]) -> list[float]:
+    """The row times a power of two that brings its norm between 1/2 and 1."""
+    peak = math.frexp(max(map(abs, row)))[1]
+    row = [math.ldexp(value, -peak) for value in row]
+    exponent = math.frexp(math.sqrt(tree([value * value for value in row])))[1]
+    return [math.ldexp(value, -exponent) for value in row]
+
+
+def score(x: list[float], y: list[float], cosine: bool) -> float:
+    if cosine:
+        if not any(x) or not any(y):
+            return 0.0
+        x, y = near_one(x), near_one(y)
+    dot = tree([a * b for a, b in zip(x, y, strict=True)])
+    if cosine:
+        dot /= math.sqrt(tree([a * a for a in x])) * math.sqrt(tree([b * b for b in y]))
+    return dot + 0.0
+
+
+def rank_all(x: FloatArray, y: FloatArray, ties: IntArray, cosine: bool) -> list[list[tuple[float, int, int]]]:
+    """For every query, all documents as (-score, tie, row), best first."""
+    documents = y.astype(np.float64).tolist()
+    return [
+        sorted((-score(query, row, cosine), int(ties[number]), number) for number, row in enumerate(documents))
+        for query in x.astype(np.float64).tolist()
+    ]
+
+
+@functools.cache
+def reference(kind: str, dtype: str, cosine: bool) -> list[list[tuple[float, int, int]]]:
+    return rank_all(*case(kind, dtype), cosine)
+
+
+def assert_best(
+    found: tuple[IntArray, Float64Array], ranked: list[list[tuple[float, int, int]]], k: int, without: Mask | None
+) -> None:
+    rows, scores = found
+    kept = [[hit for hit in hits if without is None or not without[hit[2]]][:k] for hits in ranked]
+    assert rows.tolist() == [[row for _, _, row in hits] for hits in kept]
+    # 0.0 - s instead of -s, so that no expected zero is negative
+    expected = np.array([[0.0 - negative for negative, _, _ in hits] for hits in kept]).reshape(scores.shape)
+    assert scores.tobytes() == expected.tobytes()
+
+
+def masks() -> list[Mask | None]:
+    rng = np.random.default_rng(0)
+    some = rng.integers(0, 2, DOCUMENTS).astype(bool)
+    first = np.arange(DOCUMENTS) < 40  # whole blocks at the smallest budget
+    all_but_one = np.arange(DOCUMENTS) != 77
+    return [None, some, first, all_but_one, np.ones(DOCUMENTS, dtype=bool)]
+
+
+@pytest.mark.parametrize("cosine", [False, True], ids=["dot", "cosine"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_best_are_those_of_the_reference(kind: str, dtype: str, cosine: bool) -> None:
+    x, y, ties = case(kind, dtype)
+    if kind == "denormal" and dtype == "float64" and cosine:
+        pytest.skip("a norm of a few of the least float64 has no precision")
+    ranked = reference(kind, dtype, cosine)
+    for without in masks():
+        for k in (1, 7, DOCUMENTS, DOCUMENTS + 5):
+            for budget in (1, 40_000, 2**27):
+                found = top_k(x, y, k=k, tie_rank=ties, cosine=cosine, without=without, budget=budget)
+                assert_best(found, ranked, k, without)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dots_of_rows_below_one_are_the_exact_ones(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    x, y = (rng.uniform(-1, 1, size=(n, 48)).astype(np.float16).astype(dtype) for n in (5, 300))
+    rows, scores = top_k(x, y, k=20, tie_rank=np.arange(300))
+    for query, row, found in zip(x.astype(float), rows, scores, strict=True):
+        exact = [math.fsum((query * document).tolist()) for document in y.astype(float)]
+        best = sorted(range(300), key=lambda number: (-exact[number], number))[:20]
+        assert row.tolist() == best
+        assert found.tolist() == [exact[number] for number in best]
+
+
+ANY_FLOAT32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
+# Norms up to what EmbeddingSet lets in; of ordinary numbers, so that every norm has full precision.
+ANY_FLOAT64 = st.one_of(st.just(0.0), st.floats(1e-300, 1e149), st.floats(-1e149, -1e-300))
+FEW = st.sampled_from([-1.0, 0.0, 0.5, 1.0, 1.0 + 2.0**-23])
+
+
+@st.composite
+def searches(draw: st.DrawFn) -> dict[str, Any]:
+    dtype, elements = draw(st.sampled_from([(np.float32, ANY_FLOAT32), (np.float64, ANY_FLOAT64), (np.float32, FEW)]))
+    n, m, d = draw(st.integers(1, 3)), draw(st.integers(1, 40)), draw(st.integers(1, 5))
+    seeds = draw(hnp.arrays(dtype, (draw(st.integers(1, 6)), d), elements=elements))
+    x = draw(hnp.arrays(dtype, (n, d), elements=elements))
+    y = seeds[draw(hnp.arrays(np.int64, m, elements=st.integers(0, len(seeds) - 1)))]  # so that there are ties
+    return {
+        "queries": x,
+        "documents": y,
+        "tie_rank": np.array(draw(st.permutations(range(m))), dtype=np.int64),
+        "k": draw(st.integers(1, m + 2)),
+        "cosine": draw(st.booleans()),
+        "without": draw(st.none() | hnp.arrays(np.bool_, m)),
+        "budget": draw(st.sampled_from([1, 2_000, 2**27])),
+    }
+
+
+@given(searches())
+def test_the_best_of_anything_finite_are_those_of_the_reference(search: dict[str, Any]) -> None:
+    ranked = rank_all(search["queries"], search["documents"], search["tie_rank"], search["cosine"])
+    found = top_k(search.pop("queries"), search.pop("documents"), **search)
+    assert_best(found, ranked, search["k"], search["without"])
+
+
+@pytest.mark.parametrize("cosine", [False, True], ids=["dot", "cosine"])
+@pytest.mark.parametrize(("a", "b"), [(-600, -400), (-900, -60), (400, 400), (-300, 450), (0, -500)])
+def test_powers_of_two_scale_scores_and_change_no_order(a: int, b: int, cosine: bool) -> None:
+    x, y, ties = case("normal", "float64")
+    rows, scores = top_k(x, y, k=20, tie_rank=ties, cosine=cosine)
+    scaled_rows, scaled = top_k(np.ldexp(x, a), np.ldexp(y, b), k=20, tie_rank=ties, cosine=cosine)
+    assert scaled_rows.tolist() == rows.tolist()
+    assert scaled.tolist() == (scores if cosine else np.ldexp(scores, a + b)).tolist()
+
+
+def test_scores_that_vanish_below_the_least_float_tie() -> None:
+    x, y, ties = case("normal", "float64")
+    rows, scores = top_k(x * 1e-200, y * 1e-200, k=10, tie_rank=ties, budget=1)
+    assert not scores.any()
+    assert rows.tolist() == [np.argsort(ties)[:10].tolist()] * QUERIES
+
+
+def clustered(n: int, m: int, d: int, dtype: Any) -> tuple[FloatArray, FloatArray]:
+    """Unit rows in tight clusters, with exact copies: far more near-ties at every depth than real data has."""
+    rng = np.random.default_rng([n, m, d])
+    centres = rng.normal(size=(m // 50, d))
+    y = centres[rng.integers(0, len(centres), m)] + rng.normal(size=(m, d)) * 10.0 ** rng.uniform(-9, -1, (m, 1))
+    y[rng.integers(0, m, m // 10)] = y[rng.integers(0, m, m // 10)]
+    x = centres[rng.integers(0, len(centres), n)] + rng.normal(size=(n, d)) * 0.1
+    x, y = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, y))
+    return x.astype(dtype), y.astype(dtype)
+
+
+@pytest.mark.parametrize("cosine", [False, True], ids=["dot", "cosine"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_same_bits_for_every_batch_budget_thread_count_and_layout(dtype: str, cosine: bool, tmp_path: Path) -> None:
+    x, y = clustered(60, 4_000, 64, dtype)
+    ties = np.random.default_rng(0).permutation(len(y)).astype(np.int64)
+    mapped = np.memmap(tmp_path / "y", dtype=dtype, mode="w+", shape=y.shape)
+    mapped[:] = y
+    options: dict[str, Any] = {"k": 30, "tie_rank": ties, "cosine": cosine}
+    rows, scores = top_k(x, y, **options)
+    order = np.random.default_rng(1).permutation(len(y))
+
+    def in_batches(size: int) -> tuple[IntArray, Float64Array]:
+        parts = [top_k(x[start : start + size], y, **options) for start in range(0, len(x), size)]
+        return np.vstack([part[0] for part in parts]), np.vstack([part[1] for part in parts])
+
+    def on_threads(count: int) -> tuple[IntArray, Float64Array]:
+        with threadpool_limits(limits=count, user_api="blas"):
+            return top_k(x, y, **options)
+
+    moved_rows, moved = top_k(x, y[order], **{**options, "tie_rank": ties[order]})
+    alike = {
+        "batches of 1": in_batches(1),
+        "batches of 7": in_batches(7),
+        "no budget": top_k(x, y, **options, budget=1),
+        "256 KiB": top_k(x, y, **options, budget=2**18),
+        "2 MiB": top_k(x, y, **options, budget=2**21),
+        "1 thread": on_threads(1),
+        "2 threads": on_threads(2),
+        "memory-mapped": top_k(x, mapped, **options),
+        "column-major": top_k(np.asfortranarray(x), np.asfortranarray(y), **options),
+        "documents in another order": (order[moved_rows], moved),
+    }
+    for name, (other_rows, other) in alike.items():
+        assert np.array_equal(other_rows, rows), name
+        assert other.tobytes() == scores.tobytes(), name
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_many_near_ties_are_settled_as_by_scoring_everything(dtype: str) -> None:
+    """The whole score matrix by the kernel itself, sorted: no pruning at all."""
+    from askew.linalg import row_dots
+
+    x, y = clustered(12, 3_000, 32, dtype)
+    ties = np.random.default_rng(0).permutation(len(y)).astype(np.int64)
+    scores = np.stack([row_dots(np.broadcast_to(query, y.shape), y) for query in x.astype(np.float64)])
+    expected = np.stack([np.lexsort((ties, -row))[:100] for row in scores])
+    for budget in (1, 2**18, 2**27):
+        rows, found = top_k(x, y, k=100, tie_rank=ties, budget=budget)
+        assert np.array_equal(rows, expected)
+        assert np.array_equal(found, np.take_along_axis(scores, expected, axis=1))
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 3), (3, 0, 3), (0, 0, 3)])
+def test_nothing_to_search(shape: tuple[int, int, int]) -> None:
+    n, m, d = shape
+    rows, scores = top_k(np.ones((n, d)), np.ones((m, d)), k=4, tie_rank=np.arange(m))
+    assert rows.shape == scores.shape == (n, min(4, m))
+
+
+@pytest.mark.parametrize("data", ["ties", "distinct"])
+@pytest.mark.parametrize("budget", [2**20, 2**22, 2**24])
+def test_memory_stays_within_a_few_budgets(budget: int, data: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(256, 24)).astype(np.float32), rng.normal(size=(12_000, 24)).astype(np.float32)
+    if data == "ties":
+        y[:] = y[0]
+    ties = np.arange(len(y))
+    tracemalloc.start()
+    try:
+        rows, _ = top_k(x, y, k=10, tie_rank=ties, budget=budget)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    results = 2 * rows.nbytes + 8 * len(y)  # and the norms
+    assert peak - results < 4 * budget
