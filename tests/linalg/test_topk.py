@@ -304,7 +304,7 @@ def test_nothing_to_search(shape: tuple[int, int, int]) -> None:
 @pytest.mark.parametrize("budget", [2**20, 2**22, 2**24])
 def test_memory_stays_within_a_few_budgets(budget: int, data: str) -> None:
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(256, 24)).astype(np.float32), rng.normal(size=(12_000, 24)).astype(np.float32)
+    x, y = rng.normal(size=(256, 24)).astype(np.float32), rng.normal(size=(6_000, 24)).astype(np.float32)
     if data == "ties":
         y[:] = y[0]
     ties = np.arange(len(y))

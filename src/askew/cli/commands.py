@@ -1,55 +1,58 @@
 """The commands around an adapter: `evaluate`, `search`, `apply`, `inspect`."""
 
+# ruff: noqa: PLC0415 - a command imports what it runs, so that --help is quick
+
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from askew.cli.console import comparison_table, emit_json, say, show, show_findings
+from askew.cli.console import emit_json, plain_table, say, show, show_comparisons, show_findings, write
 from askew.cli.options import (
+    AdapterFolder,
     AsJson,
     BadRows,
     BadRowsPolicy,
     DocumentEncoder,
     Encoder,
     Measures,
+    Queries,
     Quiet,
     Seed,
     SimilarityName,
     similarity,
 )
-from askew.formats import (
-    load_adapter,
-    read_embeddings,
-    read_run,
-    run_lines,
-    write_embeddings,
-    write_run,
-)
-from askew.retrieval import search as search_exactly
-from askew.workflows.assess import MEASURES
-from askew.workflows.describe import describe
-from askew.workflows.score import score
+
+if TYPE_CHECKING:
+    from askew.data import Run
+    from askew.workflows.score import Score
 
 __all__ = ["apply", "evaluate", "inspect", "search"]
 
-Adapter = Annotated[Path | None, typer.Option("--adapter", "-a", help="An adapter's folder.")]
+Adapter = Annotated[Path | None, typer.Option("--adapter", "-a", metavar="PATH", help="An adapter's folder.")]
+EncoderName = Annotated[
+    str | None, typer.Option("--encoder", metavar="NAME", help="What made the vectors; an adapter refuses another.")
+]
 
 
 def evaluate(
-    data: Annotated[Path, typer.Argument(help="A folder, as for fit.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A folder, as for fit.")],
     adapter: Adapter = None,
-    run: Annotated[Path | None, typer.Option(help="A TREC run to evaluate instead of searching.")] = None,
-    split: Annotated[str | None, typer.Option(help="Whose judgements; test by default where there is one.")] = None,
+    run: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="A TREC run to evaluate instead; needs no embeddings.")
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose judgements; test by default where there is one, else as for fit."),
+    ] = None,
     encoder: Encoder = None,
     document_encoder: DocumentEncoder = None,
     measure: Measures = None,
     similarity_name: Annotated[
-        SimilarityName | None, typer.Option("--similarity", help="How your index scores; the adapter's by default.")
+        SimilarityName | None,
+        typer.Option("--similarity", help="How your index scores; as the adapter says by default, else dot."),
     ] = None,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     seed: Seed = 0,
@@ -57,6 +60,10 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure the base, an adapter against its base, or a run, on judged queries."""
+    from askew.formats import read_run
+    from askew.workflows.assess import MEASURES
+    from askew.workflows.score import score
+
     result = score(
         data,
         adapter=adapter,
@@ -65,7 +72,7 @@ def evaluate(
         encoder=encoder,
         document_encoder=document_encoder,
         measures=tuple(measure or MEASURES),
-        similarity=None if similarity_name is None else similarity(similarity_name),
+        similarity=similarity(similarity_name),
         bad_rows=bad_rows.value,
         seed=seed,
     )
@@ -73,87 +80,118 @@ def evaluate(
         show_findings(result.findings)
     if as_json:
         emit_json(result.to_json())
-    elif result.comparisons:
-        show(comparison_table([(result.split, comparison) for comparison in result.comparisons]))
     else:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in ("measure", "on", "queries", "mean"):
-            table.add_column(name, justify="left" if name in ("measure", "on") else "right")
-        for name in result.evaluation.values:
-            mean = result.evaluation.mean(name)
-            table.add_row(name, result.split, f"{len(result.evaluation.queries):,}", f"{mean:.4f}")
-        show(table)
+        _show_score(result)
 
 
 def search(
-    queries: Annotated[Path, typer.Argument(help="Embeddings of queries: .npy with .ids, or .safetensors.")],
-    documents: Annotated[Path, typer.Argument(help="Embeddings of documents.")],
+    queries: Queries,
+    documents: Annotated[Path, typer.Argument(metavar="DOCUMENTS", help="Embeddings of documents, likewise.")],
     adapter: Adapter = None,
-    k: Annotated[int, typer.Option("-k", help="Documents a query.", min=1)] = 10,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A TREC run; stdout by default.")] = None,
-    similarity_name: Annotated[
-        SimilarityName | None, typer.Option("--similarity", help="The adapter's own by default, else dot.")
+    k: Annotated[int, typer.Option("-k", metavar="N", help="Documents a query.", min=1)] = 10,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="PATH", help="The TREC run to write; stdout by default.")
     ] = None,
-    encoder: Encoder = None,
+    similarity_name: Annotated[
+        SimilarityName | None, typer.Option("--similarity", help="As the adapter says by default, else dot.")
+    ] = None,
+    encoder: EncoderName = None,
+    document_encoder: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What made the documents' vectors, if not --encoder.")
+    ] = None,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Drop the document of the query's id.")] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Search exactly: the k best documents of every query."""
+    from askew.formats import load_adapter, read_embeddings, run_lines, write_run
+    from askew.retrieval import search as search_exactly
+    from askew.workflows.score import look_over
+
+    held = None if adapter is None else load_adapter(adapter)
+    asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
+    corpus = read_embeddings(documents, encoder=document_encoder or encoder, bad_rows=bad_rows.value)
     run = search_exactly(
-        read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value),
-        read_embeddings(documents, encoder=encoder, bad_rows=bad_rows.value),
-        k=k,
-        adapter=None if adapter is None else load_adapter(adapter),
-        similarity=None if similarity_name is None else similarity(similarity_name),
-        exclude_self=exclude_self,
+        asked, corpus, k=k, adapter=held, similarity=similarity(similarity_name), exclude_self=exclude_self
     )
+    if not quiet:
+        show_findings(look_over(asked, corpus, adapted=held is not None))
     if output is not None:
         write_run(run, output)
     if as_json:
-        emit_json({query: _pairs(names, scores) for query, names, scores in run.items()})
-    elif output is None:
-        sys.stdout.writelines(f"{line}\n" for line in run_lines(run, where="stdout"))
+        emit_json(_ranked(run))
+    elif output is not None:
+        say(f"{len(run):,} queries, {min(k, len(corpus)):,} documents each: {output}")
+    else:
+        write("".join(f"{line}\n" for line in run_lines(run, where="stdout")))
 
 
 def apply(
-    adapter: Annotated[Path, typer.Argument(help="An adapter's folder.")],
-    queries: Annotated[Path, typer.Argument(help="Embeddings of queries: .npy with .ids, or .safetensors.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Adapted queries, .npy or .safetensors.")],
-    encoder: Encoder = None,
+    adapter: AdapterFolder,
+    queries: Queries,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="PATH", help="Adapted queries, .npy or .safetensors.")
+    ],
+    encoder: EncoderName = None,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Adapt query embeddings, ready to be searched with in any index."""
-    adapted = load_adapter(adapter).apply(read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value))
+    from askew.formats import load_adapter, read_embeddings, write_embeddings
+    from askew.workflows.score import look_over
+
+    held = load_adapter(adapter)
+    asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
+    adapted = held.apply(asked)
     write_embeddings(adapted, output)
+    if not quiet:
+        show_findings(look_over(asked))
     if as_json:
-        emit_json({"output": str(output), "queries": len(adapted), "dim": adapted.dim, "dtype": adapted.dtype.name})
+        facts = {"queries": len(adapted), "dim": adapted.dim, "dtype": adapted.dtype.name}
+        emit_json({"output": str(output), **facts, "similarity": held.similarity, "dropped": list(asked.dropped)})
     else:
-        say(f"{len(adapted):,} adapted queries of {adapted.dim} dimensions: {output}")
+        say(f"{len(adapted):,} adapted queries of {adapted.dim:,} dimensions: {output}")
 
 
-def inspect(
-    adapter: Annotated[Path, typer.Argument(help="An adapter's folder.")],
-    as_json: AsJson = False,
-) -> None:
+def inspect(adapter: AdapterFolder, as_json: AsJson = False) -> None:
     """Say what an adapter is, what it was made from, and what its verdict was."""
+    from askew.formats import load_adapter
+    from askew.workflows.describe import describe
+
     facts = describe(load_adapter(adapter))
     if as_json:
         emit_json(facts)
         return
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = plain_table("fact", "value", header=False)
     for name, value in facts.items():
         if not isinstance(value, (dict, list)):
             table.add_row(name.replace("_", " "), _plain(value))
+    show(table, whole=False)
+
+
+def _show_score(result: Score) -> None:
+    if result.comparisons:
+        show_comparisons([(result.split, comparison) for comparison in result.comparisons], over="split")
+        return
+    table = plain_table("measure", "split", "queries", "mean", right=("queries", "mean"))
+    evaluation = result.evaluation
+    for name in evaluation.values:
+        table.add_row(name, result.split, f"{len(evaluation.queries):,}", f"{evaluation.mean(name):.4f}")
     show(table)
 
 
-def _pairs(names: tuple[str, ...], scores: Any) -> list[dict[str, Any]]:
-    return [{"id": name, "score": float(value)} for name, value in zip(names, scores, strict=True)]
+def _ranked(run: Run) -> dict[str, Any]:
+    return {
+        query: [{"id": name, "score": float(score)} for name, score in zip(names, scores, strict=True)]
+        for query, names, scores in run.items()
+    }
 
 
 def _plain(value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

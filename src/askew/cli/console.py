@@ -1,55 +1,106 @@
-"""What the commands share: results to stdout, progress and findings to stderr, exit codes."""
+"""What the commands share: results to stdout, progress and findings to stderr."""
+
+# ruff: noqa: PLC0415 - rich is imported when something is shown, so that --help does without it
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+import typer
 
-from askew.data import Finding
-from askew.evaluation import Comparison
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
-__all__ = ["comparison_table", "emit_json", "progress_bar", "say", "show", "show_findings"]
+    from askew.data import Finding
+    from askew.evaluation import Comparison
+
+__all__ = [
+    "emit_json",
+    "plain_table",
+    "progress_bar",
+    "say",
+    "show",
+    "show_comparisons",
+    "show_error",
+    "show_findings",
+    "write",
+]
+
+# The report says the same of a cell with fewer queries.
+_FEW = 50
+
+
+def write(text: str) -> None:
+    """Write to stdout as it is; leave in silence if nobody reads it any more.
+
+    Raises:
+        typer.Exit: the reader of the pipe has gone.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at shutdown
+        raise typer.Exit from None
 
 
 def say(text: str) -> None:
-    """Print a line of result, as it is."""
-    Console().print(escape(text), highlight=False, soft_wrap=True)
-
-
-def show(table: Table) -> None:
-    """Print a table."""
-    Console().print(table)
+    """Write a line of result."""
+    write(f"{text}\n")
 
 
 def emit_json(value: dict[str, Any]) -> None:
-    """Print one JSON object."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Write one JSON object, in ASCII."""
+    write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def show(table: Table, *, whole: bool = True) -> None:
+    """Write a table.
+
+    Args:
+        table: what to write.
+        whole: rather make it wider than the terminal than cut a cell short.
+    """
+    from rich.measure import Measurement
+
+    console = _console(sys.stdout)
+    if whole:
+        wide = console.options.update(max_width=10_000)
+        console.width = max(console.width, Measurement.get(console, wide, table).maximum)
+    with console.capture() as captured:
+        console.print(table)
+    write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def show_error(text: str) -> None:
+    """Write an error to stderr, in one line."""
+    _diagnose("error:", "red", text)
 
 
 def show_findings(findings: Iterable[Finding]) -> None:
-    """Print warnings about the data to stderr."""
-    console = Console(stderr=True, highlight=False)
+    """Write warnings about the data to stderr, a line each."""
     for finding in findings:
         if finding.level == "warning":
-            names = f" ({', '.join(finding.examples)}{', …' if finding.count > len(finding.examples) else ''})"
-            text = f"{finding.message}{names if finding.examples else ''}."
+            more = ", …" if finding.count > len(finding.examples) else ""
+            names = f" ({', '.join(finding.examples)}{more})" if finding.examples else ""
             advice = f" {finding.remedy}." if finding.remedy else ""
-            console.print(f"[yellow]warning:[/yellow] {escape(text + advice)}", soft_wrap=True)
+            _diagnose("warning:", "yellow", f"{finding.message}{names}.{advice}")
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Any]:
     """Give a function that makes a callback ``(done, total)`` for one named piece of work."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = _console(sys.stderr)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bars:
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
 
         def named(description: str) -> Any:
             task = bars.add_task(description, total=None)
@@ -62,21 +113,54 @@ def progress_bar(quiet: bool) -> Iterator[Any]:
         yield named
 
 
-def comparison_table(rows: Iterable[tuple[str, Comparison]], *, adapted: str = "adapted") -> Table:
-    """Base, adapted, difference, interval and headroom, a line a measure; 80 columns wide."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("measure", "documents"):
-        table.add_column(name, no_wrap=True)
-    for name in ("queries", "base", adapted, "difference [95% interval]", "headroom"):
-        table.add_column(name, justify="right", no_wrap=True)
+def plain_table(*columns: str, right: Iterable[str] = (), header: bool = True) -> Table:
+    """An empty table without lines, the columns `right` aligned to the right."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=header)
+    return table
+
+
+def show_comparisons(
+    rows: Iterable[tuple[str, Comparison]], *, over: str = "documents", adapted: str = "adapted"
+) -> None:
+    """Write base, adapted, difference, interval and headroom, a line a measure.
+
+    Args:
+        rows: what each was measured over, and the comparison.
+        over: what to call that.
+        adapted: what to call the one compared with the base.
+    """
+    numbers = ("queries", "base", adapted, "difference [95% interval]", "headroom")
+    table = plain_table("measure", over, *numbers, right=numbers)
+    few = False
     for subset, row in rows:
+        few |= row.n < _FEW
         table.add_row(
             row.measure,
             subset,
-            f"{row.n:,}",
+            f"{row.n:,}{'*' if row.n < _FEW else ''}",
             f"{row.base_mean:.4f}",
             f"{row.other_mean:.4f}",
             f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]",
             f"{row.headroom:.4f}",
         )
-    return table
+    show(table)
+    if few:
+        say(f"* Under {_FEW} queries are too few to judge by.")
+
+
+def _console(stream: Any) -> Console:
+    """A console that takes every string as it is: no markup, no emoji names, no highlighting."""
+    from rich.console import Console
+
+    return Console(file=stream, markup=False, emoji=False, highlight=False)
+
+
+def _diagnose(label: str, style: str, text: str) -> None:
+    from rich.text import Text
+
+    line = " ".join(text.splitlines())
+    _console(sys.stderr).print(Text.assemble((label, style), " ", line), soft_wrap=True)

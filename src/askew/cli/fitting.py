@@ -1,15 +1,17 @@
 """The commands that fit: `fit` and `demo`."""
 
+# ruff: noqa: PLC0415 - a command imports what it runs, so that --help is quick
+
 from __future__ import annotations
 
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askew.cli.console import comparison_table, emit_json, progress_bar, say, show, show_findings
+from askew.cli.console import emit_json, progress_bar, say, show_comparisons, show_findings
 from askew.cli.options import (
     AsJson,
     BadRows,
@@ -22,28 +24,42 @@ from askew.cli.options import (
     SimilarityName,
     similarity,
 )
-from askew.workflows.assess import MEASURES
-from askew.workflows.deliver import Delivery, deliver, read_splits
-from askew.workflows.demo import run_demo
+
+if TYPE_CHECKING:
+    from askew.workflows.deliver import Delivery
 
 __all__ = ["demo", "fit"]
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="A folder: qrels/SPLIT.tsv and embeddings/ENCODER/{docs,queries}.npy.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the adapter to.")],
-    split: Annotated[str | None, typer.Option(help="Where the labels are; train by default.")] = None,
-    test_split: Annotated[str | None, typer.Option(help="Reported on, never chosen by; test by default.")] = None,
-    labels: Annotated[int | None, typer.Option(help="Use this many labelled queries; all by default.", min=1)] = None,
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA", help="A folder: qrels/SPLIT.tsv and embeddings/ENCODER/{docs,queries}.npy."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="The folder to write the adapter to.")],
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Where the labels are; train by default, or the only one.")
+    ] = None,
+    test_split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Reported on, never chosen by; test by default where there is one."),
+    ] = None,
+    labels: Annotated[
+        int | None, typer.Option(metavar="N", help="Use this many labelled queries; all by default.", min=1)
+    ] = None,
     encoder: Encoder = None,
     document_encoder: DocumentEncoder = None,
     similarity_name: Annotated[
         SimilarityName, typer.Option("--similarity", help="How your index scores.")
     ] = SimilarityName.DOT,
     measure: Measures = None,
-    folds: Annotated[int, typer.Option(help="Two-way folds of the cross-fit.", min=2)] = 5,
-    threshold: Annotated[float, typer.Option(help="Standard errors that the gain has to exceed.", min=0)] = 1.0,
-    report: Annotated[Path | None, typer.Option(help="The HTML report; OUTPUT.html by default.")] = None,
+    folds: Annotated[int, typer.Option(metavar="N", help="Two-way folds of the cross-fit.", min=2)] = 5,
+    threshold: Annotated[
+        float, typer.Option(metavar="X", help="Standard errors that the gain has to exceed.", min=0)
+    ] = 1.0,
+    report: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="The HTML report; by default OUTPUT.html, beside the adapter.")
+    ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     seed: Seed = 0,
@@ -51,6 +67,9 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit an adapter to labels, and say whether it is worth it."""
+    from askew.workflows.assess import MEASURES
+    from askew.workflows.deliver import deliver, read_splits
+
     train, test, findings = read_splits(
         data,
         split=split,
@@ -66,8 +85,8 @@ def fit(
             train,
             test,
             output,
-            report=None if no_report else report or output.with_name(output.name + ".html"),
-            similarity=similarity(similarity_name),
+            report=None if no_report else report or Path(f"{output}.html"),
+            similarity=similarity(similarity_name) or "dot",
             measures=tuple(measure or MEASURES),
             folds=folds,
             threshold=threshold,
@@ -80,14 +99,18 @@ def fit(
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="For adapter and report.")] = Path("demo-out"),
-    labels: Annotated[int, typer.Option(help="Labelled queries to fit on.", min=1)] = 600,
-    test: Annotated[int, typer.Option(help="Other queries to test on.", min=1)] = 1200,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="PATH", help="The folder for adapter and report.")
+    ] = Path("demo-out"),
+    labels: Annotated[int, typer.Option(metavar="N", help="Labelled queries to fit on.", min=1)] = 600,
+    test: Annotated[int, typer.Option(metavar="N", help="Other queries to test on.", min=1)] = 1200,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Adapt a static encoder to Python's own standard library: docstring → function."""
+    from askew.workflows.demo import run_demo
+
     with progress_bar(quiet) as named:
         delivery = run_demo(output, labels=labels, test=test, seed=seed, named=named)
     _print(delivery, as_json=as_json, quiet=quiet)
@@ -101,11 +124,17 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
         return
     choice = delivery.fit.choice
     adapt = choice.verdict.decision == "adapt"
-    say(f"verdict: {'adapt' if adapt else 'keep your base'}: {choice.verdict.reason}")
-    say(f"chosen:  {choice.chosen} of {len(choice.candidates)} candidates, by {len(choice.query_ids)} labelled queries")
-    if delivery.comparisons:
-        say("")
-        show(comparison_table(delivery.comparisons, adapted="adapted" if adapt else "candidate"))
+    reason = choice.verdict.reason
+    say(f"verdict: {'adapt' if adapt else 'keep your base'}")
+    say(f"{reason[:1].upper()}{reason[1:]}.")
+    if choice.verdict.queries:
+        tried = f"of {len(choice.candidates)} candidates, by {choice.verdict.queries:,} labelled queries"
+        say(f"Chosen: {choice.chosen}, {tried}.")
+    say("")
+    if not delivery.comparisons:
+        say("No test queries: the verdict rests on cross-fitting alone.")
+    else:
+        show_comparisons(delivery.comparisons, adapted="adapted" if adapt else "candidate")
         if not adapt:
             say("The candidate was not written: the adapter holds your base.")
     say("")

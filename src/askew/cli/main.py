@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import inspect as introspection
+import io
 import sys
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from askew._version import __version__
 from askew.cli.commands import apply, evaluate, inspect, search
+from askew.cli.console import show_error
 from askew.cli.fitting import demo, fit
 from askew.errors import AskewError
 
@@ -23,9 +23,14 @@ _EPILOG = (
     "130 interrupted."
 )
 
+# click's, or that of the copy of click inside newer versions of typer: the one that this typer raises.
+_ClickError = cast(
+    "type[Exception]", next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+)
+
 app = typer.Typer(
     name="askew",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -33,7 +38,8 @@ app = typer.Typer(
     help="Adapt frozen embeddings to a retrieval task with few labels, and know whether it is worth it.",
 )
 for command in (fit, evaluate, search, apply, inspect, demo):
-    app.command()(command)
+    # A short help of its own is wrapped in the list of commands; one made from the docstring would be cut.
+    app.command(short_help=(introspection.getdoc(command) or "").partition("\n")[0])(command)
 
 
 def _version(wanted: bool) -> None:
@@ -44,25 +50,39 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
 
 
 def main() -> None:
     """Run the command line; every foreseen error is one line on stderr and an exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # results are UTF-8, as files are, whatever the locale
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        app()
+        code: Any = app(prog_name="askew", standalone_mode=False)
     except AskewError as error:
-        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
-        sys.exit(error.exit_code)
+        show_error(str(error))
+        code = error.exit_code
+    except _ClickError as error:
+        show_error(_told(error))
+        code = 2
     except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe has gone; say nothing more, also not at shutdown
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        code = 130
+    sys.exit(code or 0)
+
+
+def _told(error: Any) -> str:
+    """What click found wrong with the arguments, and where to read about them."""
+    context = getattr(error, "ctx", None)
+    told = str(error.format_message())
+    told += "" if told.endswith((".", "?")) else "."
+    return told if context is None else f"{told} See '{context.command_path} --help'."
 
 
 if __name__ == "__main__":

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 __all__ = [
+    "AdapterFolder",
     "AsJson",
     "BadRows",
+    "BadRowsPolicy",
     "DocumentEncoder",
     "Encoder",
     "Measures",
+    "Queries",
     "Quiet",
     "Seed",
     "SimilarityName",
@@ -34,17 +38,30 @@ class BadRowsPolicy(StrEnum):
     DROP = "drop"
 
 
+AdapterFolder = Annotated[Path, typer.Argument(metavar="ADAPTER", help="An adapter's folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of prose.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
-Seed = Annotated[int, typer.Option(help="Salt of every hash and seed of every resampling.", min=0)]
-Encoder = Annotated[str | None, typer.Option(help="Whose embeddings, if the folder has several.")]
-DocumentEncoder = Annotated[str | None, typer.Option(help="Whose embeddings of documents, if not --encoder's.")]
 BadRows = Annotated[BadRowsPolicy, typer.Option(help="Rows with NaN or infinite values: raise an error, or drop them.")]
+DocumentEncoder = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Whose embeddings of documents, if not --encoder's.")
+]
+Encoder = Annotated[str | None, typer.Option(metavar="NAME", help="Whose embeddings, if the folder has several.")]
 Measures = Annotated[
-    list[str] | None, typer.Option("--measure", "-m", help="An ir-measures name, such as nDCG@10; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--measure", "-m", metavar="NAME", help="As ir-measures calls it; repeatable.  [default: nDCG@10, R@100]"
+    ),
+]
+Queries = Annotated[
+    Path, typer.Argument(metavar="QUERIES", help="Embeddings of queries: .npy with .ids beside it, or .safetensors.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
+Seed = Annotated[
+    int, typer.Option(metavar="N", help="Salt of every hash and seed of every resampling.", min=0)
 ]
 
 
-def similarity(name: SimilarityName) -> Literal["dot", "cosine"]:
-    """The plain string."""
+def similarity(name: SimilarityName | None) -> Literal["dot", "cosine"] | None:
+    """The plain string, if there is one."""
+    if name is None:
+        return None
     return "cosine" if name is SimilarityName.COSINE else "dot"

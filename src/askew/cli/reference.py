@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import typer
-from typer.cli import get_docs_for_click
 
 from askew.cli.main import app
 
 __all__ = ["reference"]
 
+_WIDTH = 80
+
+_INTRODUCTION = """\
+# The command line
+
+What `--help` says, command by command. Results go to stdout, as prose or, with `--json`, as one JSON object;
+progress, warnings and errors go to stderr, errors as one line that starts with `error:`.
+"""
+
 
 def reference() -> str:
-    """The help page, as Markdown."""
-    command = typer.main.get_command(app)
-    context = typer.Context(command, info_name="askew")
-    return get_docs_for_click(obj=command, ctx=context, name="askew").rstrip() + "\n"
+    """The help page, as Markdown; the same in every terminal."""
+    command: Any = typer.main.get_command(app)
+    context = typer.Context(command, info_name="askew", terminal_width=_WIDTH, color=False)
+    pages = [_page(command, context)]
+    for name in command.list_commands(context):
+        held = command.get_command(context, name)
+        pages.append(_page(held, typer.Context(held, info_name=name, parent=context)))
+    return "\n".join([_INTRODUCTION, *pages])
+
+
+def _page(command: Any, context: typer.Context) -> str:
+    text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    return f"## {context.command_path}\n\n```text\n{text.strip()}\n```\n"
 
 
 if __name__ == "__main__":

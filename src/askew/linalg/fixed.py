@@ -87,7 +87,7 @@ def row_norms(matrix: FloatArray, *, budget: int = DEFAULT_BUDGET) -> Float64Arr
     norms = np.zeros(count)
     if width == 0:
         return norms
-    for rows in blocks(count, rows_within(budget, 24 * width)):
+    for rows in blocks(count, rows_within(budget, 32 * width)):
         block = np.asarray(matrix[rows], dtype=np.float64)
         # A NaN passes through max; a scale of 0, NaN or infinity must not divide.
         scale = np.max(np.abs(block), axis=1)

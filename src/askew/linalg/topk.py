@@ -74,7 +74,7 @@ def top_k(
     if count == 0 or k == 0:
         return rows, scores
     ties = np.asarray(tie_rank, dtype=np.int64)
-    norms = row_norms(documents) if document_norms is None else document_norms
+    norms = row_norms(documents, budget=budget) if document_norms is None else document_norms
     scan = _Scan.prepare(documents, norms, ties, without, k=k, cosine=cosine, budget=budget)
     for part in blocks(count, scan.query_rows):
         rows[part], scores[part] = scan.run(queries[part])

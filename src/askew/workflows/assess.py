@@ -57,14 +57,16 @@ def assess(
         seed: of the resampling.
 
     Returns:
-        None if no query is left to count.
+        None if no query is left to count, or no document that is judged for one.
     """
     if without:
         left = dataset.qrels.without_documents(without)
         answerable = [query for query in left.queries if left.positives(query)]
-        if not any(query in dataset.queries for query in answerable):
+        left = left.only(answerable)
+        embedded = any(query in dataset.queries for query in answerable)
+        if not embedded or not any(document in dataset.documents for document in left.documents()):
             return None
-        dataset = replace(dataset, qrels=left.only(answerable))
+        dataset = replace(dataset, qrels=left)
     runs = [
         search_judged(dataset, tried, name=name, without=without)
         for name, tried in (("base", base_of(adapter)), ("adapted", adapter))

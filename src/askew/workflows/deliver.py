@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from askew._atomic import writing_file
+from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
-from askew.data import Dataset, Finding, split_queries
-from askew.errors import LabelError
-from askew.evaluation import Comparison
+from askew.data import Dataset, Finding, Qrels, Run, examine, split_queries
+from askew.errors import LabelError, MatchError, OutputError, ParameterError
+from askew.evaluation import Comparison, evaluate
 from askew.formats import list_splits, read_dataset, read_split, save_adapter
 from askew.protocols import Progress
 from askew.report import FitSummary, render_html
@@ -90,16 +92,34 @@ def read_splits(
         ParameterError: more labels than labelled queries, or fewer than one.
     """
     whole = read_dataset(folder, split=split, encoder=encoder, document_encoder=document_encoder, bad_rows=bad_rows)
-    used = split or ("train" if "train" in (names := list_splits(folder)) else names[0])
-    if test_split is None and used != "test" and "test" in list_splits(folder):
+    names = list_splits(folder)
+    used = split or ("train" if "train" in names else names[0])
+    if test_split is None and used != "test" and "test" in names:
         test_split = "test"
-    train, rest = whole, None
-    if labels is not None:
-        taken, left = split_queries(whole.labelled, labels=labels, seed=seed)
-        train, rest = whole.only(taken), whole.only(left) if left else None
-    if test_split is None:
-        return train, rest, ()
-    return _apart(train, replace(whole, qrels=read_split(folder, test_split)))
+    train, test = whole, None
+    findings: tuple[Finding, ...] = ()
+    if test_split is not None:
+        train, test, findings = _apart(whole, _with(whole, test_split, read_split(folder, test_split)))
+    if labels is None:
+        return train, test, findings
+    if labels > len(train.labelled):
+        raise ParameterError(
+            f"{labels:,} labels were asked for, and {len(train.labelled):,} queries of the split {used!r} can teach",
+            where=folder,
+            remedy="Ask for fewer labels, or leave --labels (labels=...) out to use them all",
+        )
+    taken, left = split_queries(train.labelled, labels=labels, seed=seed)
+    if test is None and left:
+        chosen = set(taken)
+        test = train.only(query for query in train.qrels.queries if query not in chosen)
+    return train.only(taken), test, findings
+
+
+def _with(whole: Dataset, split: str, qrels: Qrels) -> Dataset:
+    try:
+        return replace(whole, qrels=qrels)
+    except MatchError as error:
+        raise MatchError(error.problem, where=f"{whole.name}, split {split!r}", remedy=error.remedy) from None
 
 
 def _apart(train: Dataset, test: Dataset) -> tuple[Dataset, Dataset, tuple[Finding, ...]]:
@@ -159,20 +179,63 @@ def deliver(
 
     Raises:
         AskewError: as `fit`, `assess` and the writers do.
+        OutputError: the adapter or the report cannot be written; found before the fit, where that can be.
+        ParameterError: there is no such measure, or the report would lie in the adapter's folder.
     """
-    fitted = fit(
-        train, similarity=similarity, folds=folds, threshold=threshold, seed=seed, progress=progress
-    )
-    fitted = replace(fitted, findings=(*findings, *fitted.findings))
+    output, report = Path(output), None if report is None else Path(report)
+    _check_places(output, report)
+    first = train.qrels.queries[:1]  # an unknown measure is refused now, not after the fit
+    evaluate(Run({query: {} for query in first}), train.qrels.only(first), measures)
+    fitted = fit(train, similarity=similarity, folds=folds, threshold=threshold, seed=seed, progress=progress)
+    fitted = replace(fitted, findings=(*findings, *fitted.findings, *_missing(test)))
     tests = _tests(train, test, fitted, measures, seed)
     summary = summarise(fitted, train, test, tests, seed=seed, command=command)
-    adapter_path = save_adapter(fitted.adapter, output)
-    report_path = None
-    if report is not None:
-        report_path = Path(report)
-        with writing_file(report_path) as temporary:
-            temporary.write_text(render_html(summary), encoding="utf-8")
-    return Delivery(fitted, tests, summary, adapter_path, report_path)
+    _write(fitted.adapter, output, summary, report)
+    return Delivery(fitted, tests, summary, output, report)
+
+
+def _check_places(output: Path, report: Path | None) -> None:
+    """Refuse what cannot be written to before time is spent on what should go there."""
+    whole = output.absolute()
+    if output.name in ("", ".."):
+        raise ParameterError(
+            "it is no place for an adapter", where=output, remedy="Name a folder of its own, such as 'adapter'"
+        )
+    if report is not None and whole in (report.absolute(), *report.absolute().parents):
+        raise ParameterError(
+            "the report would lie in the adapter's folder, which holds the adapter alone",
+            where=report,
+            remedy=f"Name another file, such as {output.name}.html beside it",
+        )
+    if os.path.lexists(output) and not os.path.isdir(output):  # noqa: PTH112 - False for a name too long, no error
+        raise OutputError("a file stands where a folder should go", where=output, remedy="Name another folder")
+    if report is not None and os.path.isdir(report):  # noqa: PTH112 - the same
+        raise OutputError("a folder stands where a file should go", where=report, remedy="Name another file")
+    for path in (output,) if report is None else (output, report):
+        # The nearest folder above that is there already: the rest of the way will be made.
+        above = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
+        if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+            problem = "is forbidden to write to" if above.is_dir() else "is not a folder"
+            raise OutputError(f"it cannot be written: {above} {problem}", where=path, remedy="Name another place")
+
+
+def _missing(test: Dataset | None) -> list[Finding]:
+    """What the test queries lack; of training and of the vectors, `fit` has said it."""
+    return [
+        replace(finding, code=f"test-{finding.code}", message=f"among the test queries, {finding.message}")
+        for finding in (() if test is None else examine(test))
+        if finding.code in ("missing-queries", "missing-documents", "no-relevant")
+    ]
+
+
+def _write(adapter: Adapter, output: Path, summary: FitSummary, report: Path | None) -> None:
+    """Both or, unless the machine fails between two renames, none."""
+    if report is None:
+        save_adapter(adapter, output)
+        return
+    with writing_file(report) as temporary:
+        temporary.write_text(render_html(summary), encoding="utf-8")
+        save_adapter(adapter, output)
 
 
 def _tests(

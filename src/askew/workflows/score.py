@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
-from askew.data import Finding, Run, examine
+from askew.data import EmbeddingSet, Finding, Run, examine
 from askew.errors import ParameterError
 from askew.evaluation import Comparison, Evaluation, evaluate
-from askew.formats import list_splits, load_adapter, read_dataset
+from askew.formats import list_splits, load_adapter, read_dataset, read_split
 from askew.operators import BilinearOperator
 from askew.workflows.assess import MEASURES, assess, search_judged
 
-__all__ = ["Score", "score"]
+__all__ = ["Score", "look_over", "score"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +63,8 @@ def score(
     Args:
         folder: see `askew.formats.read_dataset`.
         adapter: an artefact to compare with its base.
-        run: a run to evaluate instead of searching.
-        split: whose judgements; ``test`` by default where there is one.
+        run: a run to evaluate instead of searching; the folder needs no embeddings then.
+        split: whose judgements; by default ``test``, else ``train``, else the only one there is.
         encoder: of queries and documents.
         document_encoder: of documents, if another.
         measures: names that ir-measures knows.
@@ -78,20 +78,89 @@ def score(
     """
     if adapter is not None and run is not None:
         raise ParameterError("both an adapter and a run are given", remedy="Evaluate one at a time")
-    if split is None and "test" in list_splits(folder):
-        split = "test"
+    names = list_splits(folder)
+    if split is None:
+        split = next((name for name in ("test", "train", *names[:1]) if name in names), None)
+    if run is not None:
+        evaluation = evaluate(run, read_split(folder, split), measures)
+        return Score(str(split), evaluation, (), _unmatched(evaluation))
     dataset = read_dataset(
         folder, split=split, encoder=encoder, document_encoder=document_encoder, bad_rows=bad_rows, texts=False
     )
-    name = split or list_splits(folder)[0]
-    if run is not None:
-        return Score(name, evaluate(run, dataset.qrels, measures), (), examine(dataset, similarity=similarity or "dot"))
     held = load_adapter(adapter) if adapter is not None else Adapter(BilinearOperator.identity(dataset.queries.dim))
     if similarity is not None:
         held = Adapter(held.operator, similarity, held.provenance)
     findings = examine(dataset, similarity=held.similarity)
     if adapter is None:
-        return Score(name, evaluate(search_judged(dataset, held, name="base"), dataset.qrels, measures), (), findings)
+        findings += _strangers(dataset.queries, dataset.documents)
+        base = evaluate(search_judged(dataset, held, name="base"), dataset.qrels, measures)
+        return Score(str(split), base, (), findings)
     found = assess(dataset, held, measures=measures, seed=seed)
     assert found is not None  # noqa: S101 - only `without` can leave nothing to count
-    return Score(name, found.adapted, found.comparisons, findings)
+    return Score(str(split), found.adapted, found.comparisons, findings)
+
+
+def look_over(
+    queries: EmbeddingSet, documents: EmbeddingSet | None = None, *, adapted: bool = False
+) -> tuple[Finding, ...]:
+    """What is odd about vectors that are to be used without judgements.
+
+    Args:
+        queries: (n, d_query).
+        documents: (m, d_document), if there are any.
+        adapted: whether an adapter stands between the two.
+    """
+    sides = [("queries", queries)] if documents is None else [("queries", queries), ("documents", documents)]
+    dropped = tuple(
+        Finding(
+            f"dropped-{side}",
+            "warning",
+            f"{len(held.dropped):,} {side} with NaN or infinite values were dropped",
+            len(held.dropped),
+            held.dropped[:5],
+            "Embed them again",
+        )
+        for side, held in sides
+        if held.dropped
+    )
+    return dropped if documents is None or adapted else dropped + _strangers(queries, documents)
+
+
+def _strangers(queries: EmbeddingSet, documents: EmbeddingSet) -> tuple[Finding, ...]:
+    """Vectors of two encoders can be compared if their dimensions happen to agree, whatever they mean."""
+    if not queries.encoder or not documents.encoder or queries.encoder == documents.encoder:
+        return ()
+    return (
+        Finding(
+            "two-encoders",
+            "warning",
+            f"queries are embedded by {queries.encoder!r} and documents by {documents.encoder!r}: unless the two were "
+            "trained together, their scores mean nothing",
+            len(queries),
+            remedy="Embed both with one encoder, or fit an adapter between the two",
+        ),
+    )
+
+
+def _unmatched(evaluation: Evaluation) -> tuple[Finding, ...]:
+    rows: tuple[tuple[str, Literal["note", "warning"], tuple[str, ...], str, str | None], ...] = (
+        (
+            "missing-queries",
+            "warning",
+            evaluation.missing,
+            "judged queries are not in the run; they score 0",
+            "Search with them too",
+        ),
+        (
+            "unjudged-queries",
+            "note",
+            evaluation.unjudged,
+            "queries of the run have no judgement; they are left out",
+            None,
+        ),
+    )
+    return tuple(
+        Finding(code, level, f"{len(ids):,} {what}", len(ids), ids[:5], remedy)
+        for code, level, ids, what, remedy in rows
+        if ids
+    )

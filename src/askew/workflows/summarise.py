@@ -58,12 +58,8 @@ def summarise(
         test_queries=None if test is None else len(test.qrels),
         similarity=fitted.adapter.similarity,
         verdict=_verdict(fitted),
-        chosen=report.Chosen(
-            estimator=choice.chosen.estimator, strength=choice.chosen.strength, rank=_rank(fitted)
-        ),
-        reproduction=report.Reproduction(
-            command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint
-        ),
+        chosen=report.Chosen(estimator=choice.chosen.estimator, strength=choice.chosen.strength, rank=_rank(fitted)),
+        reproduction=report.Reproduction(command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint),
         candidates=_candidates(fitted),
         comparisons=tuple(_comparison(subset, found) for subset, test_ in tests for found in test_.comparisons),
         per_query=() if all_documents is None or test is None else _per_query(all_documents, test),
@@ -136,9 +132,7 @@ def _per_query(found: Assessment, test: Dataset) -> tuple[report.QueryGain, ...]
     )
 
 
-def _cases(
-    found: Assessment, test: Dataset
-) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
+def _cases(found: Assessment, test: Dataset) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
     """The queries most helped and most hurt."""
     gains = sorted(_per_query(found, test), key=lambda query: (-query.gain, query.query_id))
     helped = [query for query in gains if query.gain > 0][:_CASES]
