@@ -124,7 +124,7 @@ class _Scan:
             scale,
             query_rows,
             document_rows=min(document_rows, total),
-            gather_rows=rows_within(budget // 4, 32 * width, least=16),
+            gather_rows=rows_within(budget // 4, 24 * width, least=16),
             hit_rows=rows_within(budget // 4, _BYTES_A_HIT, least=4096),
         )
 
@@ -134,7 +134,7 @@ class _Scan:
         scales = _to_unit(row_norms(wide))
         scaled = wide * scales[:, None]
         narrow = scaled.astype(np.float32)
-        if self.cosine:  # no power of two changes a cosine
+        if self.cosine:  # no power of two changes it, and no product of two tiny vectors is lost
             wide = scaled
         error = self._error(row_norms(scaled), scales)
         floor = np.full(len(wide), -np.inf)
@@ -193,14 +193,10 @@ class _Scan:
         lengths = row_norms(queries) if self.cosine else None
         for part in blocks(len(exact), self.gather_rows):
             row, query = found.row[part], found.query[part]
-            documents = self.documents[row]
-            if lengths is None:
-                exact[part] = row_dots(queries[query], documents)
-                continue
-            scales = _to_unit(self.norms[row])
-            length = lengths[query] * (self.norms[row] * scales)
-            dots = row_dots(queries[query], np.multiply(documents, scales[:, None], dtype=np.float64))
-            exact[part] = np.where(length > 0, dots / np.where(length > 0, length, 1.0), 0.0)
+            exact[part] = row_dots(queries[query], self.documents[row])
+            if lengths is not None:
+                length = lengths[query] * self.norms[row]
+                exact[part] = np.where(length > 0, exact[part] / np.where(length > 0, length, 1.0), 0.0)
         exact += 0.0  # turns a -0.0 into 0.0
         order = np.lexsort((self.ties[found.row], -exact, found.query))
         order = order[_place_in_group(found.query[order]) < self.k]
