@@ -128,23 +128,20 @@ def tree(values: list[float]) -> float:
     return values[0]
 
 
-def near_one(row: list[float]) -> list[float]:
-    """The row times a power of two that brings its norm between 1/2 and 1."""
-    peak = math.frexp(max(map(abs, row)))[1]
-    row = [math.ldexp(value, -peak) for value in row]
-    exponent = math.frexp(math.sqrt(tree([value * value for value in row])))[1]
-    return [math.ldexp(value, -exponent) for value in row]
+def norm(row: list[float]) -> float:
+    """Summed in the same order, of a row that squares cannot take out of range."""
+    exponent = math.frexp(max(map(abs, row)))[1] - 1
+    return math.ldexp(math.sqrt(tree([math.ldexp(value, -exponent) ** 2 for value in row])), exponent)
 
 
 def score(x: list[float], y: list[float], cosine: bool) -> float:
     if cosine:
         if not any(x) or not any(y):
             return 0.0
-        x, y = near_one(x), near_one(y)
+        exponent = math.frexp(norm(x))[1]  # a power of two changes no cosine
+        x = [math.ldexp(value, -exponent) for value in x]
     dot = tree([a * b for a, b in zip(x, y, strict=True)])
-    if cosine:
-        dot /= math.sqrt(tree([a * a for a in x])) * math.sqrt(tree([b * b for b in y]))
-    return dot + 0.0
+    return (dot / (norm(x) * norm(y)) if cosine else dot) + 0.0
 
 
 def rank_all(x: FloatArray, y: FloatArray, ties: IntArray, cosine: bool) -> list[list[tuple[float, int, int]]]:

@@ -86,7 +86,9 @@ def fit(
     """
     check_similarity(similarity)
     if not 0 <= threshold < float("inf"):
-        raise ParameterError(f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more")
+        raise ParameterError(
+            f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more"
+        )
     if not dataset.labelled:
         raise LabelError(
             "no judged query has both an embedding and a relevant document in the corpus",
