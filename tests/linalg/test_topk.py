@@ -131,7 +131,8 @@ def tree(values: list[float]) -> float:
 def norm(row: list[float]) -> float:
     """Summed in the same order, of a row that squares cannot take out of range."""
     exponent = math.frexp(max(map(abs, row)))[1] - 1
-    return math.ldexp(math.sqrt(tree([math.ldexp(value, -exponent) ** 2 for value in row])), exponent)
+    scaled = [math.ldexp(value, -exponent) for value in row]
+    return math.ldexp(math.sqrt(tree([value * value for value in scaled])), exponent)  # pow would round otherwise
 
 
 def score(x: list[float], y: list[float], cosine: bool) -> float:

@@ -217,7 +217,6 @@ def check_places(output: Path, report: Path | None) -> None:
         )
     if os.path.lexists(output) and not os.path.isdir(output):  # noqa: PTH112 - False for a name too long, no error
         raise OutputError("a file stands where a folder should go", where=output, remedy="Name another folder")
-    refuse_foreign(output)
     if report is not None and os.path.isdir(report):  # noqa: PTH112 - the same
         raise OutputError("a folder stands where a file should go", where=report, remedy="Name another file")
     for path in (output,) if report is None else (output, report):
@@ -226,6 +225,8 @@ def check_places(output: Path, report: Path | None) -> None:
         if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
             problem = "is forbidden to write to" if above.is_dir() else "is not a folder"
             raise OutputError(f"it cannot be written: {above} {problem}", where=path, remedy="Name another place")
+    if os.path.isdir(output):  # noqa: PTH112 - the same
+        refuse_foreign(output)
 
 
 def _missing(test: Dataset | None) -> list[Finding]:
