@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from askew.linalg import FloatArray, row_norms, top_k
 
+IntArray = npt.NDArray[np.int64]
 BLOCK = 8192
 
 
@@ -27,12 +29,12 @@ def gemm(queries: FloatArray, documents: FloatArray) -> None:
         queries @ documents[start : start + BLOCK].T
 
 
-def argpartition(queries: FloatArray, documents: FloatArray, k: int) -> FloatArray:
+def argpartition(queries: FloatArray, documents: FloatArray, k: int) -> IntArray:
     """The whole score matrix, then numpy's selection."""
     scores = queries @ documents.T
-    rows = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+    rows: IntArray = np.argpartition(-scores, k - 1, axis=1)[:, :k]
     order = np.argsort(-np.take_along_axis(scores, rows, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(rows, order, axis=1)
+    return np.asarray(np.take_along_axis(rows, order, axis=1), dtype=np.int64)
 
 
 def median_seconds(work: Callable[[], object], repeats: int) -> float:
@@ -55,7 +57,7 @@ def main() -> None:
     queries = (documents[: args.queries] + 0.05 * rng.normal(size=(args.queries, args.dim))).astype(np.float32)
     ties, norms = np.arange(len(documents)), row_norms(documents)
 
-    def ours(k: int) -> FloatArray:
+    def ours(k: int) -> IntArray:
         return top_k(queries, documents, k=k, tie_rank=ties, document_norms=norms)[0]
 
     assert np.mean(ours(100) == argpartition(queries, documents, 100)) > 0.999, "results differ"
@@ -66,8 +68,10 @@ def main() -> None:
             "askew top-100": median_seconds(lambda: ours(100), args.repeats),
             "numpy argpartition top-100": median_seconds(lambda: argpartition(queries, documents, 100), args.repeats),
         }
-    print(f"{args.queries} queries, {args.documents:,} × {args.dim} float32, {args.threads} threads, seed 0, "
-          f"median of {args.repeats}; {platform.machine()}, numpy {np.__version__}")
+    print(
+        f"{args.queries} queries, {args.documents:,} × {args.dim} float32, {args.threads} threads, seed 0, "
+        f"median of {args.repeats}; {platform.machine()}, numpy {np.__version__}"
+    )
     for name, seconds in rows.items():
         print(f"{name:28s} {seconds:8.3f} s   {seconds / rows['GEMM alone']:5.2f} × GEMM")
 

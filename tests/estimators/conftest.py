@@ -17,11 +17,18 @@ def make_task() -> TaskMaker:
     """Random queries and documents; query i is relevant to documents i, i + 1, ... with grades 1, 2, ..."""
 
     def make(
-        *, queries: int = 40, documents: int = 120, d_query: int = 6, d_document: int = 6, positives: int = 1, seed: int = 0
+        *,
+        queries: int = 40,
+        documents: int = 120,
+        d_query: int = 6,
+        d_document: int = 6,
+        positives: int = 1,
+        seed: int = 0,
     ) -> Dataset:
         rng = np.random.default_rng(seed)
         grades = {
-            f"q{row}": {f"d{(row + step) % documents}": 1.0 + step for step in range(positives)} for row in range(queries)
+            f"q{row}": {f"d{(row + step) % documents}": 1.0 + step for step in range(positives)}
+            for row in range(queries)
         }
         return Dataset(
             EmbeddingSet([f"q{row}" for row in range(queries)], rng.normal(size=(queries, d_query))),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ def labels_of(task: Dataset, count: int = 5) -> Labels:
     return Labels.build(task, TwoWayFolds.build(task, count=count))
 
 
-def overlap_score(labels: Labels):
+def overlap_score(labels: Labels) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """A stand-in for ranking: inner product with the mean relevant document."""
     targets = labels.mean_positives()
 
@@ -42,7 +43,7 @@ def overlap_score(labels: Labels):
     return rank_score
 
 
-def test_scores_and_nesting_equal_a_slow_obvious_loop(make_task) -> None:
+def test_scores_and_nesting_equal_a_slow_obvious_loop(make_task: Callable[..., Dataset]) -> None:
     labels = labels_of(make_task(queries=30, positives=2))
     prior, ridge = Identity(6), Ridge((0.01, 0.1, 1.0))
     score = overlap_score(labels)
@@ -72,7 +73,7 @@ def test_scores_and_nesting_equal_a_slow_obvious_loop(make_task) -> None:
     assert found.chosen == found.candidates[int(np.argmax(found.means()))]
 
 
-def test_no_scored_query_or_its_held_out_documents_are_seen(make_task) -> None:
+def test_no_scored_query_or_its_held_out_documents_are_seen(make_task: Callable[..., Dataset]) -> None:
     labels = labels_of(make_task(queries=40, positives=3))
     calls = []
 
@@ -88,7 +89,7 @@ def test_no_scored_query_or_its_held_out_documents_are_seen(make_task) -> None:
     assert len(calls) == 5 + 10
 
 
-def test_of_equals_the_strongest_pull_wins(make_task) -> None:
+def test_of_equals_the_strongest_pull_wins(make_task: Callable[..., Dataset]) -> None:
     labels = labels_of(make_task(d_query=4, d_document=4))
     equal = choose(
         labels,
@@ -109,7 +110,9 @@ def test_of_equals_the_strongest_pull_wins(make_task) -> None:
 
 
 @pytest.mark.parametrize(("threshold", "decision"), [(0.0, "adapt"), (1.0, "adapt"), (1e6, "keep")])
-def test_the_gain_must_exceed_the_threshold_in_standard_errors(make_task, threshold: float, decision: str) -> None:
+def test_the_gain_must_exceed_the_threshold_in_standard_errors(
+    make_task: Callable[..., Dataset], threshold: float, decision: str
+) -> None:
     labels = labels_of(make_task(d_query=4, d_document=4))
     noise = np.random.default_rng(0).normal(size=len(labels))
 
@@ -117,9 +120,7 @@ def test_the_gain_must_exceed_the_threshold_in_standard_errors(make_task, thresh
         moved = ~np.isclose(adapted, labels.queries[rows]).all(axis=1)
         return np.where(moved, 0.3 + 0.2 * noise[rows], 0.0)
 
-    found = choose(
-        labels, prior=Identity(4), estimators=[Constant((1.0,))], rank_score=rank_score, threshold=threshold
-    )
+    found = choose(labels, prior=Identity(4), estimators=[Constant((1.0,))], rank_score=rank_score, threshold=threshold)
     gains = 0.3 + 0.2 * noise
     assert found.verdict.decision == decision
     assert found.verdict.gain == pytest.approx(gains.mean())
@@ -127,7 +128,7 @@ def test_the_gain_must_exceed_the_threshold_in_standard_errors(make_task, thresh
     assert found.standard_errors()[1] == pytest.approx(found.verdict.standard_error)
 
 
-def test_too_few_labels_keep_the_prior_and_say_so(make_task) -> None:
+def test_too_few_labels_keep_the_prior_and_say_so(make_task: Callable[..., Dataset]) -> None:
     labels = labels_of(make_task(queries=9))
     found = choose(labels, prior=Identity(6), estimators=[Ridge()], rank_score=overlap_score(labels))
     assert (found.chosen, found.verdict.decision) == (KEEP, "keep")
@@ -148,7 +149,7 @@ def test_one_relevant_document_for_all_keeps_the_prior() -> None:
     assert "one document" in found.verdict.reason
 
 
-def test_progress_counts_every_fit(make_task) -> None:
+def test_progress_counts_every_fit(make_task: Callable[..., Dataset]) -> None:
     labels = labels_of(make_task())
     seen: list[tuple[int, int]] = []
     choose(
@@ -161,7 +162,7 @@ def test_progress_counts_every_fit(make_task) -> None:
     assert seen == [(done, 15) for done in range(1, 16)]
 
 
-def test_the_evidence_is_plain_and_whole(make_task) -> None:
+def test_the_evidence_is_plain_and_whole(make_task: Callable[..., Dataset]) -> None:
     labels = labels_of(make_task())
     found = choose(labels, prior=Identity(6), estimators=[Ridge((0.1, 1.0))], rank_score=overlap_score(labels))
     evidence = found.to_json()

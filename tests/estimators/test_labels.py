@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,13 +17,13 @@ def build(task: Dataset, **options: object) -> Labels:
     return Labels.build(task, TwoWayFolds.build(task), **options)  # type: ignore[arg-type]
 
 
-def test_a_querys_weights_are_its_grades_over_their_sum(make_task) -> None:
+def test_a_querys_weights_are_its_grades_over_their_sum(make_task: Callable[..., Dataset]) -> None:
     labels = build(make_task(positives=3))
     assert np.allclose(np.bincount(labels.pair_query, weights=labels.pair_weight), 1.0)
     assert np.allclose(sorted(labels.pair_weight[labels.pair_query == 0]), [1 / 6, 2 / 6, 3 / 6])
 
 
-def test_queries_have_unit_norm_and_documents_unit_root_mean_square(make_task) -> None:
+def test_queries_have_unit_norm_and_documents_unit_root_mean_square(make_task: Callable[..., Dataset]) -> None:
     task = make_task()
     labels = build(task)
     assert np.allclose(np.linalg.norm(labels.queries, axis=1), 1.0)
@@ -32,7 +34,7 @@ def test_queries_have_unit_norm_and_documents_unit_root_mean_square(make_task) -
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_scale_free_coordinates_change_no_ranking(make_task, similarity: str) -> None:
+def test_scale_free_coordinates_change_no_ranking(make_task: Callable[..., Dataset], similarity: str) -> None:
     """Any map of the scaled queries ranks the raw corpus as the same map of the raw queries does."""
     task = make_task()
     labels = build(task, similarity=similarity)
@@ -48,7 +50,7 @@ def test_scale_free_coordinates_change_no_ranking(make_task, similarity: str) ->
         )[0]
         for queries in (labels.queries, raw * np.arange(1, len(raw) + 1)[:, None])
     ]
-    assert np.array_equal(*found)
+    assert np.array_equal(found[0], found[1])
 
 
 @given(
@@ -71,13 +73,13 @@ def test_what_is_held_out_is_seen_by_no_fit(edges: list[tuple[int, int]], held: 
     assert not set(fitting.pair_fold) & held
     assert np.allclose(np.bincount(fitting.pair_query, weights=fitting.pair_weight), 1.0)
     seen = set(fitting.pair_row)
-    for row, query in enumerate(labels.query_ids):
+    for row, name in enumerate(labels.query_ids):
         if labels.query_fold[row] in held:
-            assert query not in fitting.query_ids
+            assert name not in fitting.query_ids
             assert set(labels.pair_row[labels.pair_query == row]) - seen, "no unseen relevant document is left"
 
 
-def test_rows_stay_with_their_queries_when_folds_are_held_out(make_task) -> None:
+def test_rows_stay_with_their_queries_when_folds_are_held_out(make_task: Callable[..., Dataset]) -> None:
     labels = build(make_task(positives=2))
     fitting = labels.without_folds({labels.folds[0]})
     for row, query in enumerate(fitting.query_ids):

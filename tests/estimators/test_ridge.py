@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from askew.data import TwoWayFolds
+from askew.data import Dataset, TwoWayFolds
 from askew.errors import ParameterError
 from askew.estimators import Labels, Ridge, RidgePath
 from askew.operators import Dense, Factored, Identity, Term, Zero
@@ -34,8 +36,8 @@ def slow_ridge(labels: Labels, prior: Term, strength: float) -> np.ndarray:
     return np.asarray(np.linalg.lstsq(left, right, rcond=None)[0] - prior.to_dense())
 
 
-@pytest.fixture(params=SHAPES.values(), ids=SHAPES.keys())
-def labels(request, make_task) -> Labels:
+@pytest.fixture(params=list(SHAPES.values()), ids=list(SHAPES))
+def labels(request: pytest.FixtureRequest, make_task: Callable[..., Dataset]) -> Labels:
     task = make_task(**request.param)
     return Labels.build(task, TwoWayFolds.build(task))
 
@@ -59,7 +61,7 @@ def test_the_whole_path_is_each_of_its_points(labels: Labels) -> None:
         assert np.allclose(values, queries @ path.at(strength).to_dense(), atol=1e-4 * np.abs(values).max())
 
 
-def test_a_strong_pull_gives_the_prior_and_a_weak_one_the_targets(make_task) -> None:
+def test_a_strong_pull_gives_the_prior_and_a_weak_one_the_targets(make_task: Callable[..., Dataset]) -> None:
     task = make_task(queries=10, d_query=30, d_document=30)
     labels = Labels.build(task, TwoWayFolds.build(task))
     path = RidgePath.prepare(labels.queries, labels.mean_positives() - labels.queries, [1e-9, 1e9])

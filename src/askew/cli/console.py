@@ -123,17 +123,14 @@ def plain_table(*columns: str, right: Iterable[str] = (), header: bool = True) -
     return table
 
 
-def show_comparisons(
-    rows: Iterable[tuple[str, Comparison]], *, over: str = "documents", adapted: str = "adapted"
-) -> None:
+def show_comparisons(rows: Iterable[tuple[str, Comparison]], *, over: str) -> None:
     """Write base, adapted, difference, interval and headroom, a line a measure.
 
     Args:
         rows: what each was measured over, and the comparison.
         over: what to call that.
-        adapted: what to call the one compared with the base.
     """
-    numbers = ("queries", "base", adapted, "difference [95% interval]", "headroom")
+    numbers = ("queries", "base", "adapted", "difference [95% interval]", "headroom")
     table = plain_table("measure", over, *numbers, right=numbers)
     few = False
     for subset, row in rows:

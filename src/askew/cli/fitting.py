@@ -134,9 +134,9 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
     if not delivery.comparisons:
         say("No test queries: the verdict rests on cross-fitting alone.")
     else:
-        show_comparisons(delivery.comparisons, adapted="adapted" if adapt else "candidate")
+        show_comparisons(delivery.comparisons, over="docs")
         if not adapt:
-            say("The candidate was not written: the adapter holds your base.")
+            say("What these numbers call adapted was not written: the adapter holds your base.")
     say("")
     say(f"adapter: {delivery.adapter_path}")
     if delivery.report_path is not None:

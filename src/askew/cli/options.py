@@ -48,16 +48,17 @@ Encoder = Annotated[str | None, typer.Option(metavar="NAME", help="Whose embeddi
 Measures = Annotated[
     list[str] | None,
     typer.Option(
-        "--measure", "-m", metavar="NAME", help="As ir-measures calls it; repeatable.  [default: nDCG@10, R@100]"
+        "--measure",
+        "-m",
+        metavar="NAME",
+        help="As ir-measures calls it; one without a cutoff sees 100 documents. Repeatable.  [default: nDCG@10, R@100]",
     ),
 ]
 Queries = Annotated[
     Path, typer.Argument(metavar="QUERIES", help="Embeddings of queries: .npy with .ids beside it, or .safetensors.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
-Seed = Annotated[
-    int, typer.Option(metavar="N", help="Salt of every hash and seed of every resampling.", min=0)
-]
+Seed = Annotated[int, typer.Option(metavar="N", help="Salt of every hash and seed of every resampling.", min=0)]
 
 
 def similarity(name: SimilarityName | None) -> Literal["dot", "cosine"] | None:

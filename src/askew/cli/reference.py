@@ -12,7 +12,7 @@ from askew.cli.main import app
 
 __all__ = ["reference"]
 
-_WIDTH = 80
+_WIDTH = 78  # what click uses of a terminal of 80 columns
 
 _INTRODUCTION = """\
 # The command line

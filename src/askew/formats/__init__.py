@@ -4,7 +4,7 @@ Whatever the bytes, a reader gives a value or an `askew.errors.AskewError` that 
 for text, the line. Writers put the old file or the new one at a path, never half of one.
 """
 
-from askew.formats.artefact import load_adapter, save_adapter
+from askew.formats.artefact import load_adapter, refuse_foreign, save_adapter
 from askew.formats.embeddings import read_embeddings, write_embeddings
 from askew.formats.folder import list_encoders, list_splits, read_dataset, read_split
 from askew.formats.jsonl import read_texts
@@ -21,6 +21,7 @@ __all__ = [
     "read_run",
     "read_split",
     "read_texts",
+    "refuse_foreign",
     "run_lines",
     "save_adapter",
     "write_embeddings",

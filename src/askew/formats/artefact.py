@@ -28,7 +28,7 @@ from askew.errors import ArtefactError, AskewError, OutputError
 from askew.linalg import FloatArray
 from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
 
-__all__ = ["load_adapter", "save_adapter"]
+__all__ = ["load_adapter", "refuse_foreign", "save_adapter"]
 
 _MANIFEST, _TENSORS = "manifest.json", "tensors.safetensors"
 _FORMAT, _VERSION = "askew-adapter", 1
@@ -51,7 +51,7 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
             else than an artefact stands there.
     """
     folder = Path(path)
-    _refuse_foreign(folder)
+    refuse_foreign(folder)
     tensors: Tensors = {}
     manifest = {
         "format": _FORMAT,
@@ -100,8 +100,8 @@ def load_adapter(path: str | PathLike[str]) -> Adapter:
         ) from error
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """Only an artefact, or nothing at all, may be replaced."""
+def refuse_foreign(folder: Path) -> None:
+    """Raise OutputError unless an artefact, or nothing at all, stands at a place to write to."""
     try:
         names = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
         ours = not names or (_MANIFEST in names and names <= {_MANIFEST, _TENSORS} and _may_be_manifest(folder))

@@ -73,5 +73,7 @@ def _signs(vectors: Float64Array) -> Float64Array:
     """+1 or -1 a column, so that the entry of largest size (the first of equals) becomes positive."""
     if not vectors.size:
         return np.ones(vectors.shape[1])
-    peaks = np.argmax(np.abs(vectors), axis=0)
+    sizes = np.abs(vectors)
+    # Entries that are equal but for rounding are equal.
+    peaks = np.argmax(sizes >= (1 - 1e-9) * sizes.max(axis=0), axis=0)
     return np.where(vectors[peaks, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)

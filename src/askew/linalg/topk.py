@@ -124,7 +124,7 @@ class _Scan:
             scale,
             query_rows,
             document_rows=min(document_rows, total),
-            gather_rows=rows_within(budget // 4, 32 * width, least=16),
+            gather_rows=rows_within(budget // 4, 24 * width, least=16),
             hit_rows=rows_within(budget // 4, _BYTES_A_HIT, least=4096),
         )
 
@@ -134,7 +134,7 @@ class _Scan:
         scales = _to_unit(row_norms(wide))
         scaled = wide * scales[:, None]
         narrow = scaled.astype(np.float32)
-        if self.cosine:  # no power of two changes a cosine
+        if self.cosine:  # no power of two changes it, and no product of two tiny vectors is lost
             wide = scaled
         error = self._error(row_norms(scaled), scales)
         floor = np.full(len(wide), -np.inf)
@@ -193,14 +193,10 @@ class _Scan:
         lengths = row_norms(queries) if self.cosine else None
         for part in blocks(len(exact), self.gather_rows):
             row, query = found.row[part], found.query[part]
-            documents = self.documents[row]
-            if lengths is None:
-                exact[part] = row_dots(queries[query], documents)
-                continue
-            scales = _to_unit(self.norms[row])
-            length = lengths[query] * (self.norms[row] * scales)
-            dots = row_dots(queries[query], np.multiply(documents, scales[:, None], dtype=np.float64))
-            exact[part] = np.where(length > 0, dots / np.where(length > 0, length, 1.0), 0.0)
+            exact[part] = row_dots(queries[query], self.documents[row])
+            if lengths is not None:
+                length = lengths[query] * self.norms[row]
+                exact[part] = np.where(length > 0, exact[part] / np.where(length > 0, length, 1.0), 0.0)
         exact += 0.0  # turns a -0.0 into 0.0
         order = np.lexsort((self.ties[found.row], -exact, found.query))
         order = order[_place_in_group(found.query[order]) < self.k]
@@ -231,14 +227,26 @@ class _Candidates:
 
     def prune(self, floor: Float64Array, error: Float64Array, k: int) -> tuple[_Candidates, Float64Array]:
         """Raise each query's floor to its k-th best less two errors, and drop what lies below."""
-        order = np.lexsort((-self.score, self.query))
-        best_first = self.take(order)
+        best_first = self.take(np.argsort(_sort_key(self.query, self.score)))
         place = _place_in_group(best_first.query)
         kth = place == k - 1
         floor = floor.copy()
         reached = best_first.query[kth]
         floor[reached] = np.maximum(floor[reached], best_first.score[kth] - 2 * error[reached])
         return best_first.take(np.flatnonzero(best_first.score >= floor[best_first.query])), floor
+
+
+def _sort_key(query: IntArray, score: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
+    """One integer that orders by query, then by score descending: four times as fast to sort as two keys.
+
+    A float32 orders as its bits do, once the sign is turned round.
+
+    >>> np.argsort(_sort_key(np.array([1, 0, 0]), np.array([3.0, -1.0, 2.0], dtype=np.float32))).tolist()
+    [2, 1, 0]
+    """
+    bits = score.view(np.uint32)
+    ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
+    return (query.astype(np.uint64) << np.uint64(32)) | (~ascending).astype(np.uint64)
 
 
 def _place_in_group(groups: IntArray) -> IntArray:

@@ -131,7 +131,7 @@ class BilinearOperator:
         return dense if self.delta is None else dense + self.delta.to_dense()
 
     def fold(self) -> Float64Array:
-        """The one matrix to ship: adapted queries are ``queries @ fold()``, documents stay untouched."""
+        """The one matrix to ship: adapted queries are `queries` times it, documents stay untouched."""
         return self.to_dense()
 
     def singular_values(self) -> Float64Array:

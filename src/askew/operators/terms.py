@@ -132,7 +132,7 @@ class Factored:
         return matmul(matmul(rows, self.left), self.right.T)
 
     def to_dense(self) -> Float64Array:
-        return np.asarray(self.left, dtype=np.float64) @ np.asarray(self.right, dtype=np.float64).T
+        return matmul(self.left, self.right.T)
 
 
 def product(first: Term, second: Term) -> Term:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from askew.adapters import Adapter
-from askew.data import Dataset, Run
+from askew.adapters.adapter import Similarity
+from askew.data import Dataset, Qrels, Run
 from askew.evaluation import Comparison, Evaluation, compare, evaluate
 from askew.operators import BilinearOperator
 from askew.retrieval import search
 
-__all__ = ["DEPTH", "MEASURES", "Assessment", "assess", "base_of", "search_judged"]
+__all__ = ["DEPTH", "MEASURES", "Assessment", "assess", "base_of", "depth_for", "search_judged"]
 
-#: Documents retrieved a query, the depth that measures without a cutoff look to.
+#: Documents retrieved a query at least: the depth that measures without a cutoff look to.
 DEPTH = 100
 #: What is measured unless the user says otherwise; the first one leads.
 MEASURES = ("nDCG@10", "R@100")
@@ -67,8 +69,9 @@ def assess(
         if not embedded or not any(document in dataset.documents for document in left.documents()):
             return None
         dataset = replace(dataset, qrels=left)
+    depth = depth_for(measures)
     runs = [
-        search_judged(dataset, tried, name=name, without=without)
+        search_judged(dataset, tried, name=name, depth=depth, without=without)
         for name, tried in (("base", base_of(adapter)), ("adapted", adapter))
     ]
     base, adapted = (evaluate(run, dataset.qrels, measures) for run in runs)
@@ -81,11 +84,40 @@ def base_of(adapter: Adapter) -> Adapter:
     return replace(adapter, operator=BilinearOperator(adapter.operator.prior))
 
 
+def depth_for(measures: Sequence[str]) -> int:
+    """How many documents a query has to get for some measures: the largest cutoff, at least `DEPTH`.
+
+    Raises:
+        ParameterError: there is no such measure.
+
+    >>> depth_for(["nDCG@10", "AP"]), depth_for(["R(cutoff=1000)"])
+    (100, 1000)
+    """
+    named = evaluate(Run({"q": {}}), Qrels({"q": {"d": 1}}), measures).values  # in the one spelling with an @
+    cutoffs = (re.search(r"@(\d+)$", name) for name in named)
+    return max([DEPTH, *(int(cutoff[1]) for cutoff in cutoffs if cutoff)])
+
+
 def search_judged(
-    dataset: Dataset, adapter: Adapter | None, *, name: str, depth: int = DEPTH, without: Collection[str] = ()
+    dataset: Dataset,
+    adapter: Adapter | None,
+    *,
+    name: str,
+    depth: int = DEPTH,
+    similarity: Similarity | None = None,
+    without: Collection[str] = (),
 ) -> Run:
-    """Search with the judged queries that have an embedding."""
+    """Search with the judged queries that have an embedding.
+
+    Args:
+        dataset: n judged queries.
+        adapter: applied to the queries first, if there is one.
+        name: what to call the run.
+        depth: documents a query.
+        similarity: ``"dot"`` or ``"cosine"``; the adapter's own by default, else dot.
+        without: documents to leave out.
+    """
     queries = dataset.queries.take([query for query in dataset.qrels.queries if query in dataset.queries])
-    run = search(queries, dataset.documents, k=depth, adapter=adapter, without=without)
+    run = search(queries, dataset.documents, k=depth, adapter=adapter, similarity=similarity, without=without)
     run.name = name
     return run

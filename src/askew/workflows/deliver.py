@@ -12,17 +12,17 @@ from typing import Any, Literal
 from askew._atomic import writing_file
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
-from askew.data import Dataset, Finding, Qrels, Run, examine, split_queries
+from askew.data import Dataset, Finding, Qrels, examine, split_queries
 from askew.errors import LabelError, MatchError, OutputError, ParameterError
-from askew.evaluation import Comparison, evaluate
-from askew.formats import list_splits, read_dataset, read_split, save_adapter
+from askew.evaluation import Comparison
+from askew.formats import list_splits, read_dataset, read_split, refuse_foreign, save_adapter
 from askew.protocols import Progress
 from askew.report import FitSummary, render_html
-from askew.workflows.assess import MEASURES, Assessment, assess
+from askew.workflows.assess import MEASURES, Assessment, assess, depth_for
 from askew.workflows.fit import Fit, fit
 from askew.workflows.summarise import summarise
 
-__all__ = ["Delivery", "deliver", "read_splits"]
+__all__ = ["Delivery", "check_places", "deliver", "read_splits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,9 +183,8 @@ def deliver(
         ParameterError: there is no such measure, or the report would lie in the adapter's folder.
     """
     output, report = Path(output), None if report is None else Path(report)
-    _check_places(output, report)
-    first = train.qrels.queries[:1]  # an unknown measure is refused now, not after the fit
-    evaluate(Run({query: {} for query in first}), train.qrels.only(first), measures)
+    check_places(output, report)
+    depth_for(measures)  # an unknown one is refused now, not after the fit
     fitted = fit(train, similarity=similarity, folds=folds, threshold=threshold, seed=seed, progress=progress)
     fitted = replace(fitted, findings=(*findings, *fitted.findings, *_missing(test)))
     tests = _tests(train, test, fitted, measures, seed)
@@ -194,8 +193,17 @@ def deliver(
     return Delivery(fitted, tests, summary, output, report)
 
 
-def _check_places(output: Path, report: Path | None) -> None:
-    """Refuse what cannot be written to before time is spent on what should go there."""
+def check_places(output: Path, report: Path | None) -> None:
+    """Refuse what cannot be written to before time is spent on what should go there.
+
+    Args:
+        output: folder of the artefact.
+        report: the HTML file, or None for no report.
+
+    Raises:
+        OutputError: something else stands at one of them, or its folder cannot be written to.
+        ParameterError: the output has no name, or the report would lie in it.
+    """
     whole = output.absolute()
     if output.name in ("", ".."):
         raise ParameterError(
@@ -217,6 +225,8 @@ def _check_places(output: Path, report: Path | None) -> None:
         if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
             problem = "is forbidden to write to" if above.is_dir() else "is not a folder"
             raise OutputError(f"it cannot be written: {above} {problem}", where=path, remedy="Name another place")
+    if os.path.isdir(output):  # noqa: PTH112 - the same
+        refuse_foreign(output)
 
 
 def _missing(test: Dataset | None) -> list[Finding]:

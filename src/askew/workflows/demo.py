@@ -9,7 +9,7 @@ from pathlib import Path
 from askew.data import split_queries
 from askew.errors import ParameterError
 from askew.protocols import Progress
-from askew.workflows.deliver import Delivery, deliver
+from askew.workflows.deliver import Delivery, check_places, deliver
 from askew.workflows.stdlib_pairs import stdlib_dataset
 
 __all__ = ["run_demo"]
@@ -40,6 +40,8 @@ def run_demo(
         ParameterError: more queries are asked for than there are.
         OutputError: the folder cannot be written to.
     """
+    adapter, report = Path(output) / "adapter", Path(output) / "report.html"
+    check_places(adapter, report)
     dataset = stdlib_dataset(progress=named("reading and embedding the standard library") if named else None)
     queries = dataset.labelled
     if labels + test > len(queries):
@@ -48,12 +50,11 @@ def run_demo(
             remedy="Ask for fewer",
         )
     training, rest = split_queries(queries, labels=labels, seed=seed)
-    folder = Path(output)
     return deliver(
         dataset.only(training),
         dataset.only(rest[:test]),
-        folder / "adapter",
-        report=folder / "report.html",
+        adapter,
+        report=report,
         seed=seed,
         command=f"askew demo --labels {labels} --test {test} --seed {seed}",
         progress=named("cross-fitting") if named else None,

@@ -85,8 +85,10 @@ def fit(
     'adapt'
     """
     check_similarity(similarity)
-    if not threshold >= 0:
-        raise ParameterError(f"the threshold is {threshold}", where="threshold", remedy="Give 0 or more")
+    if not 0 <= threshold < float("inf"):
+        raise ParameterError(
+            f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more"
+        )
     if not dataset.labelled:
         raise LabelError(
             "no judged query has both an embedding and a relevant document in the corpus",
@@ -109,7 +111,8 @@ def fit(
     adapt = choice.verdict.decision == "adapt"
     base = Adapter(BilinearOperator(prior), similarity, provenance)
     candidate = Adapter(BilinearOperator(prior, delta), similarity, provenance)
-    return Fit(candidate if adapt else base, candidate, choice, examine(dataset, similarity=similarity))
+    findings = (*examine(dataset, similarity=similarity), *_unrelated(dataset, prior))
+    return Fit(candidate if adapt else base, candidate, choice, findings)
 
 
 def _prior(dataset: Dataset) -> Term:
@@ -117,6 +120,24 @@ def _prior(dataset: Dataset) -> Term:
     if queries.dim == documents.dim and queries.encoder == documents.encoder:
         return Identity(queries.dim)
     return Zero(queries.dim, documents.dim)
+
+
+def _unrelated(dataset: Dataset, prior: Term) -> tuple[Finding, ...]:
+    """Two encoders without an alignment have no base: say so."""
+    if not isinstance(prior, Zero):
+        return ()
+    names = [held.encoder or "unnamed encoder" for held in (dataset.queries, dataset.documents)]
+    return (
+        Finding(
+            "no-base",
+            "warning",
+            f"queries ({names[0]}, {dataset.queries.dim} dimensions) and documents ({names[1]}, "
+            f"{dataset.documents.dim}) come from two encoders, so there is no base: it scores every document 0, "
+            "and an adapter that keeps it cannot search",
+            1,
+            remedy="Use one encoder for both sides unless the adapter is clearly worth it",
+        ),
+    )
 
 
 def _final(labels: Labels, prior: Term, estimators: Sequence[Estimator], choice: Choice) -> Term | None:

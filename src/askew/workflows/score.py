@@ -13,8 +13,7 @@ from askew.data import EmbeddingSet, Finding, Run, examine
 from askew.errors import ParameterError
 from askew.evaluation import Comparison, Evaluation, evaluate
 from askew.formats import list_splits, load_adapter, read_dataset, read_split
-from askew.operators import BilinearOperator
-from askew.workflows.assess import MEASURES, assess, search_judged
+from askew.workflows.assess import MEASURES, assess, depth_for, search_judged
 
 __all__ = ["Score", "look_over", "score"]
 
@@ -79,25 +78,23 @@ def score(
     if adapter is not None and run is not None:
         raise ParameterError("both an adapter and a run are given", remedy="Evaluate one at a time")
     names = list_splits(folder)
-    if split is None:
-        split = next((name for name in ("test", "train", *names[:1]) if name in names), None)
+    if split is None:  # None again where there are several, none of them usual, so that the reader refuses
+        split = next((name for name in ("test", "train") if name in names), names[0] if len(names) == 1 else None)
     if run is not None:
         evaluation = evaluate(run, read_split(folder, split), measures)
         return Score(str(split), evaluation, (), _unmatched(evaluation))
     dataset = read_dataset(
         folder, split=split, encoder=encoder, document_encoder=document_encoder, bad_rows=bad_rows, texts=False
     )
-    held = load_adapter(adapter) if adapter is not None else Adapter(BilinearOperator.identity(dataset.queries.dim))
-    if similarity is not None:
-        held = Adapter(held.operator, similarity, held.provenance)
-    findings = examine(dataset, similarity=held.similarity)
     if adapter is None:
-        findings += _strangers(dataset.queries, dataset.documents)
-        base = evaluate(search_judged(dataset, held, name="base"), dataset.qrels, measures)
-        return Score(str(split), base, (), findings)
+        findings = (*examine(dataset, similarity=similarity or "dot"), *_strangers(dataset.queries, dataset.documents))
+        base = search_judged(dataset, None, name="base", depth=depth_for(measures), similarity=similarity)
+        return Score(str(split), evaluate(base, dataset.qrels, measures), (), findings)
+    held = load_adapter(adapter)
+    held = Adapter(held.operator, similarity or held.similarity, held.provenance)
     found = assess(dataset, held, measures=measures, seed=seed)
     assert found is not None  # noqa: S101 - only `without` can leave nothing to count
-    return Score(str(split), found.adapted, found.comparisons, findings)
+    return Score(str(split), found.adapted, found.comparisons, examine(dataset, similarity=held.similarity))
 
 
 def look_over(

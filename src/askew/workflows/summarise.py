@@ -104,14 +104,15 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
 
 
 def _comparison(subset: str, found: Comparison) -> report.Comparison:
-    finite = math.isfinite(found.low) and math.isfinite(found.high)
+    # One query bounds nothing: the interval is then all that a measure of at most 1 can do.
+    widest = max(1.0, abs(found.difference))
     return report.Comparison(
         measure=found.measure,
         base=found.base_mean,
         adapted=found.other_mean,
         difference=found.difference,
-        low=found.low if finite else found.difference,
-        high=found.high if finite else found.difference,
+        low=found.low if math.isfinite(found.low) else -widest,
+        high=found.high if math.isfinite(found.high) else widest,
         confidence=found.confidence,
         p_value=found.p_value,
         wins=found.wins,
