@@ -23,6 +23,7 @@ from askew.cli.options import (
     Seed,
     SimilarityName,
     similarity,
+    traffic_share,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ def fit(
     similarity_name: Annotated[
         SimilarityName, typer.Option("--similarity", help="How your index scores.")
     ] = SimilarityName.DOT,
+    traffic: Annotated[
+        str, typer.Option(metavar="KIND", help="fresh, recurring, or the share of recurring traffic, such as 0.3.")
+    ] = "fresh",
     measure: Measures = None,
     folds: Annotated[int, typer.Option(metavar="N", help="Two-way folds of the cross-fit.", min=2)] = 5,
     threshold: Annotated[
@@ -87,6 +91,7 @@ def fit(
             output,
             report=None if no_report else report or Path(f"{output}.html"),
             similarity=similarity(similarity_name) or "dot",
+            traffic=traffic_share(traffic),
             measures=tuple(measure or MEASURES),
             folds=folds,
             threshold=threshold,

@@ -19,9 +19,7 @@ IntArray = npt.NDArray[np.int64]
 _NEAR_DUPLICATE = 0.999
 
 
-def near_duplicate_groups(
-    embeddings: EmbeddingSet, rows: IntArray, *, budget: int = DEFAULT_BUDGET
-) -> IntArray:
+def near_duplicate_groups(embeddings: EmbeddingSet, rows: IntArray, *, budget: int = DEFAULT_BUDGET) -> IntArray:
     """Group rows whose cosine is at least 0.999, by single linkage.
 
     Cost: u²d flops in float32 GEMMs; pairs within rounding of the limit are decided in a fixed order.

@@ -88,9 +88,7 @@ class TwoWayFolds:
         }
         names = sorted({name for held in positives.values() for name in held})
         leaders = near_duplicate_groups(dataset.documents, dataset.documents.rows(names), budget=budget)
-        hashes = {
-            name: stable_hash(names[leader], f"fold-{seed}") for name, leader in zip(names, leaders, strict=True)
-        }
+        hashes = {name: stable_hash(names[leader], f"fold-{seed}") for name, leader in zip(names, leaders, strict=True)}
         document_fold = {name: value % count for name, value in hashes.items()}
         query_fold = {
             query: document_fold[min(held, key=lambda name: (hashes[name], name))] for query, held in positives.items()

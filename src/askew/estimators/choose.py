@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from askew.errors import ParameterError
 from askew.estimators.labels import Labels
-from askew.estimators.paths import Family, Path, Setting
+from askew.estimators.paths import Family, Path
 from askew.linalg import FloatArray, one_thread
 from askew.linalg.fixed import Float64Array
 from askew.operators import Term
@@ -81,6 +81,10 @@ class Candidate:
     strength: float | None = None
     rank: int | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, with its name."""
+        return {**self.__dict__, "name": str(self)}
+
     def __str__(self) -> str:
         if self.estimator is None:
             return f"{self.prior} alone"
@@ -92,10 +96,6 @@ class Candidate:
         """For ties: stronger pull first, then the smaller family, then the smaller rank."""
         strength = np.inf if self.strength is None else self.strength
         return (strength, self.family != "dual", -np.inf if self.rank is None else -float(self.rank))
-
-
-
-
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Choice:
         means, errors = self.means(), self.standard_errors()
         records = [(record.regime, record.means(), record.by_fold()) for record in self.evidence]
         return {
-            "chosen": {**self.chosen.__dict__, "name": str(self.chosen)},
+            "chosen": self.chosen.to_json(),
             "verdict": self.verdict.to_json(),
             "candidates": [
                 {
@@ -403,7 +403,9 @@ def _judge(
         nested = np.empty(record.scores.shape[1])
         for outer, inner in record.inner.items():
             rows = record.inner_rows[outer]
-            parts = [inner.mean(axis=1) if other is record else other.scores[:, rows].mean(axis=1) for other in evidence]
+            parts = [
+                inner.mean(axis=1) if other is record else other.scores[:, rows].mean(axis=1) for other in evidence
+            ]
             pick = _pick(candidates, _weighed(parts, weights, len(candidates)))
             held = record.fold == outer
             nested[held] = record.scores[pick, held]

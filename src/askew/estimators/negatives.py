@@ -120,7 +120,7 @@ def mine(
     while len(wanted):
         depth = min(depth, len(documents))
         found, scores = _search(adapted[wanted], documents, depth, similarity)
-        for query, ranked, values in zip(wanted, found, scores, strict=True):
+        for query, ranked, values in zip(wanted.tolist(), found, scores, strict=True):
             allowed = known.allows(query, ranked)
             below = allowed & (values < limits[query])
             kept = ranked[below][: mining.count]

@@ -62,9 +62,11 @@ class Ridge:
         """
         residuals = labels.mean_positives() - prior.left_apply(labels.queries)
         with one_thread():
-            return (self._shared if self.family == "shared" else self._dual)(labels.queries, residuals, prior)
+            if self.family == "shared":
+                return self._shared(labels.queries, residuals, prior)
+            return self._dual(labels.queries, residuals)
 
-    def _dual(self, queries: Float64Array, residuals: Float64Array, prior: Term) -> Path:
+    def _dual(self, queries: Float64Array, residuals: Float64Array) -> Path:
         count, width = queries.shape
         if count < width:
             values, vectors = symmetric_eigen(queries @ queries.T)

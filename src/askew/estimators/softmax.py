@@ -115,7 +115,7 @@ class Softmax:
         restrict: Callable[[Float64Array], Float64Array],
         order: npt.NDArray[np.intp],
     ) -> Iterator[Float64Array]:
-        from scipy.optimize import minimize  # half a second to import: only once it is needed
+        from scipy.optimize import minimize  # noqa: PLC0415 - half a second to import: only once it is needed
 
         shape = (queries.shape[1], contrast.width)
         current = np.zeros(shape)

@@ -19,7 +19,7 @@ from askew.formats import list_splits, read_dataset, read_split, refuse_foreign,
 from askew.protocols import Progress
 from askew.report import FitSummary, render_html
 from askew.workflows.assess import MEASURES, Assessment, assess, depth_for
-from askew.workflows.fit import Fit, fit
+from askew.workflows.fit import Fit, Traffic, fit
 from askew.workflows.summarise import summarise
 
 __all__ = ["Delivery", "check_places", "deliver", "read_splits"]
@@ -53,7 +53,7 @@ class Delivery:
         verdict = self.fit.choice.verdict
         return {
             "verdict": verdict.to_json(),
-            "chosen": {"estimator": self.fit.choice.chosen.estimator, "strength": self.fit.choice.chosen.strength},
+            "chosen": self.fit.choice.chosen.to_json(),
             "tests": [{"documents": subset, **comparison.to_json()} for subset, comparison in self.comparisons],
             "adapter": str(self.adapter_path),
             "report": None if self.report_path is None else str(self.report_path),
@@ -151,6 +151,7 @@ def deliver(
     *,
     report: str | PathLike[str] | None = None,
     similarity: Similarity = "dot",
+    traffic: Traffic = "fresh",
     measures: Sequence[str] = MEASURES,
     folds: int = 5,
     threshold: float = 1.0,
@@ -169,6 +170,7 @@ def deliver(
         output: folder of the artefact.
         report: the HTML file, or None for no report.
         similarity: ``"dot"`` or ``"cosine"``.
+        traffic: ``"fresh"``, ``"recurring"`` or the share of recurring traffic; see `fit`.
         measures: names that ir-measures knows; the first one leads.
         folds: number of two-way folds.
         threshold: standard errors that the cross-fitted gain has to exceed.
@@ -185,7 +187,15 @@ def deliver(
     output, report = Path(output), None if report is None else Path(report)
     check_places(output, report)
     depth_for(measures)  # an unknown one is refused now, not after the fit
-    fitted = fit(train, similarity=similarity, folds=folds, threshold=threshold, seed=seed, progress=progress)
+    fitted = fit(
+        train,
+        similarity=similarity,
+        traffic=traffic,
+        folds=folds,
+        threshold=threshold,
+        seed=seed,
+        progress=progress,
+    )
     fitted = replace(fitted, findings=(*findings, *fitted.findings, *_missing(test)))
     tests = _tests(train, test, fitted, measures, seed)
     summary = summarise(fitted, train, test, tests, seed=seed, command=command)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,17 +15,23 @@ from askew.adapters import Adapter, Canaries, Provenance
 from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
-from askew.estimators import Choice, Estimator, Labels, Ridge, choose
+from askew.estimators import Choice, Estimator, Labels, Mining, Ridge, Setting, Softmax, choose, has_shared
 from askew.evaluation import GainTable
-from askew.linalg import top_k
+from askew.linalg import FloatArray, top_k
 from askew.linalg.fixed import Float64Array
 from askew.operators import BilinearOperator, Identity, Term, Zero
 from askew.protocols import Progress
 
-__all__ = ["Fit", "fit"]
+__all__ = ["Fit", "Traffic", "fit"]
+
+Traffic = Literal["fresh", "recurring"] | float
 
 #: Depth of the nDCG that choosing goes by.
 _CUTOFF = 10
+# Bytes of a corpus that may be held in float32.
+_IN_MEMORY = 2**30
+# Twice what a fit uses: folds take some of them away.
+_NEGATIVES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +55,9 @@ def fit(
     dataset: Dataset,
     *,
     similarity: Similarity = "dot",
+    traffic: Traffic = "fresh",
     estimators: Sequence[Estimator] | None = None,
+    mining: Mining | None = None,
     folds: int = 5,
     threshold: float = 1.0,
     seed: int = 0,
@@ -57,18 +66,22 @@ def fit(
     """Fit an adapter to the labels of a dataset, choose its strength, and judge whether it pays.
 
     The prior is the identity if queries and documents come from one encoder, and zero otherwise.
-    Everything is chosen by cross-fitted nDCG@10 on the labelled queries alone, over two-way folds
-    that hold out queries and their relevant documents together. The adapter that ships is fitted on
-    all labels; if the nested cross-fitted gain does not exceed `threshold` standard errors, the base
-    ships instead.
+    Everything is chosen by cross-fitted nDCG@10 on the labelled queries alone: for fresh traffic over
+    two-way folds that hold out queries and their relevant documents together, for recurring traffic
+    over folds of queries with all documents in place. The adapter that ships is fitted on all labels;
+    if the nested cross-fitted gain does not exceed `threshold` standard errors, the base ships instead.
 
     Args:
         dataset: embeddings of n queries and m documents, and judgements.
         similarity: ``"dot"`` or ``"cosine"``, as the index scores.
-        estimators: what to try; ridge regression to the prior by default.
-        folds: number of two-way folds, at least 2.
+        traffic: ``"fresh"`` (documents that no label has named), ``"recurring"`` (traffic comes back to
+            the documents of past labels), or the share of recurring traffic as a number from 0 to 1.
+        estimators: what to try; by default ridge and softmax regression to the prior, each in the dual
+            family and, where it exists, the shared one.
+        mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
+        folds: number of folds, at least 2.
         threshold: standard errors.
-        seed: salt of the folds' hash; nothing else is random.
+        seed: salt of the hashes; nothing else is random.
         progress: called with the fits done and the fits to do.
 
     Raises:
@@ -95,24 +108,51 @@ def fit(
             where=dataset.name,
             remedy="Check the ids, and that some grades are above 0",
         )
-    labels = Labels.build(dataset, TwoWayFolds.build(dataset, count=folds, seed=seed), similarity=similarity)
+    share = _recurring(traffic)
     prior = _prior(dataset)
-    tried = tuple(estimators) if estimators is not None else (Ridge(),)
+    labels = Labels.build(
+        dataset,
+        TwoWayFolds.build(dataset, count=folds, seed=seed),
+        prior=prior,
+        similarity=similarity,
+        mining=mining or Mining(count=_NEGATIVES),
+        seed=seed,
+    )
+    tried = tuple(estimators) if estimators is not None else _default_estimators(prior)
     choice = choose(
         labels,
-        prior=prior,
+        priors={"zero" if isinstance(prior, Zero) else "identity": prior},
         estimators=tried,
         rank_score=_rank_score(dataset, labels, similarity),
+        traffic=share,
         threshold=threshold,
+        workers=os.cpu_count() or 1,
         progress=progress,
     )
     delta = _final(labels, prior, tried, choice)
-    provenance = _provenance(dataset, labels, choice, {"seed": seed, "folds": folds, "similarity": similarity})
+    provenance = _provenance(
+        dataset, labels, choice, {"seed": seed, "folds": folds, "similarity": similarity, "traffic": share}
+    )
     adapt = choice.verdict.decision == "adapt"
     base = Adapter(BilinearOperator(prior), similarity, provenance)
     candidate = Adapter(BilinearOperator(prior, delta), similarity, provenance)
     findings = (*examine(dataset, similarity=similarity), *_unrelated(dataset, prior))
     return Fit(candidate if adapt else base, candidate, choice, findings)
+
+
+def _recurring(traffic: Traffic) -> float:
+    """The share of recurring traffic."""
+    share = {"fresh": 0.0, "recurring": 1.0}.get(traffic) if isinstance(traffic, str) else float(traffic)
+    if share is None or not 0 <= share <= 1:
+        raise ParameterError(
+            f"the traffic is {traffic!r}", where="traffic", remedy="Say fresh, recurring, or a share from 0 to 1"
+        )
+    return share
+
+
+def _default_estimators(prior: Term) -> tuple[Estimator, ...]:
+    dual: tuple[Estimator, ...] = (Ridge(), Softmax())
+    return (*dual, Ridge("shared"), Softmax("shared")) if has_shared(prior) else dual
 
 
 def _prior(dataset: Dataset) -> Term:
@@ -142,27 +182,32 @@ def _unrelated(dataset: Dataset, prior: Term) -> tuple[Finding, ...]:
 
 def _final(labels: Labels, prior: Term, estimators: Sequence[Estimator], choice: Choice) -> Term | None:
     """Δ of the chosen candidate, fitted on all labels."""
+    chosen = choice.chosen
     for estimator in estimators:
-        if choice.chosen.strength is not None and estimator.name == choice.chosen.estimator:
-            return estimator.path(labels, prior).at(choice.chosen.strength)
+        if chosen.strength is not None and (estimator.name, estimator.family) == (chosen.estimator, chosen.family):
+            return estimator.path(labels, prior).at(Setting(chosen.strength, chosen.rank))
     return None
 
 
 def _rank_score(
     dataset: Dataset, labels: Labels, similarity: Similarity
-) -> Callable[[Float64Array, np.ndarray[Any, Any], np.ndarray[Any, Any]], Float64Array]:
+) -> Callable[[FloatArray, np.ndarray[Any, Any], np.ndarray[Any, Any]], Float64Array]:
     """nDCG@10 of adapted queries over the corpus without the documents that fitting has seen."""
     documents = dataset.documents
+    # One conversion for hundreds of searches, where it fits; a larger corpus is read in blocks.
+    matrix = documents.matrix
+    if matrix.dtype != np.float32 and 4 * matrix.size <= _IN_MEMORY:
+        matrix = matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix
     gains = GainTable.build(dataset.qrels, labels.query_ids, documents.ids)
 
     def rank_score(
-        adapted: Float64Array, query_rows: np.ndarray[Any, Any], seen_rows: np.ndarray[Any, Any]
+        adapted: FloatArray, query_rows: np.ndarray[Any, Any], seen_rows: np.ndarray[Any, Any]
     ) -> Float64Array:
         without = np.zeros(len(documents), dtype=bool)
         without[seen_rows] = True
         ranked, _ = top_k(
             adapted,
-            documents.matrix,
+            matrix,
             k=_CUTOFF,
             tie_rank=documents.tie_rank,
             cosine=similarity == "cosine",
@@ -175,8 +220,8 @@ def _rank_score(
 
 
 def _provenance(dataset: Dataset, labels: Labels, choice: Choice, settings: dict[str, Any]) -> Provenance:
-    digest = hashlib.sha256(repr((labels.query_ids, settings, str(choice.chosen))).encode())
-    for array in (labels.queries, labels.pair_query, labels.pair_document, labels.pair_weight):
+    digest = hashlib.sha256(repr((labels.query_ids, settings, choice.chosen)).encode())
+    for array in (labels.queries, labels.pair_query, labels.pair_item, labels.pair_weight, labels.items):
         digest.update(np.ascontiguousarray(array).tobytes())
     return Provenance(
         query_encoder=dataset.queries.encoder,

@@ -10,6 +10,7 @@ import numpy as np
 from askew import report
 from askew._version import __version__
 from askew.data import Dataset, Run
+from askew.estimators import Candidate
 from askew.evaluation import Comparison
 from askew.operators import BilinearOperator, Factored
 from askew.workflows.assess import Assessment
@@ -58,7 +59,7 @@ def summarise(
         test_queries=None if test is None else len(test.qrels),
         similarity=fitted.adapter.similarity,
         verdict=_verdict(fitted),
-        chosen=report.Chosen(estimator=choice.chosen.estimator, strength=choice.chosen.strength, rank=_rank(fitted)),
+        chosen=report.Chosen(estimator=_line(choice.chosen), strength=choice.chosen.strength, rank=_rank(fitted)),
         reproduction=report.Reproduction(command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint),
         candidates=_candidates(fitted),
         comparisons=tuple(_comparison(subset, found) for subset, test_ in tests for found in test_.comparisons),
@@ -93,7 +94,7 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
         return ()
     return tuple(
         report.Candidate(
-            name=candidate.estimator,
+            name=_line(candidate),
             strength=candidate.strength,
             mean=float(mean),
             standard_error=float(error),
@@ -101,6 +102,14 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
         )
         for candidate, mean, error in zip(choice.candidates, choice.means(), choice.standard_errors(), strict=True)
     )
+
+
+def _line(candidate: Candidate) -> str:
+    """The line of the picture that a candidate is a point of."""
+    if candidate.estimator is None:
+        return candidate.prior
+    bound = "" if candidate.rank is None else f", rank {candidate.rank}"
+    return f"{candidate.estimator}, {candidate.family}{bound}"
 
 
 def _comparison(subset: str, found: Comparison) -> report.Comparison:
