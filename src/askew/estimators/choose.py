@@ -16,28 +16,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from askew.errors import ParameterError
+from askew.estimators.evidence import Candidate, Choice, Evidence, Regime, Verdict, standard_error, weighed
 from askew.estimators.labels import Labels
 from askew.estimators.paths import Family, Path
 from askew.linalg import FloatArray, one_thread
 from askew.linalg.fixed import Float64Array
 from askew.operators import Term
 
-__all__ = ["Candidate", "Choice", "Estimator", "Evidence", "Verdict", "choose"]
+__all__ = ["Estimator", "RankScore", "choose"]
 
 # Fewer labelled queries than this cannot be told from luck.
 _FEWEST_LABELS = 10
 
 IntArray = npt.NDArray[np.int64]
 RankScore = Callable[[FloatArray, IntArray, IntArray], Float64Array]
-Regime = Literal["fresh", "recurring"]
 
 
 class Estimator(Protocol):
@@ -61,162 +60,6 @@ class Estimator(Protocol):
 
     def path(self, labels: Labels, prior: Term) -> Path:
         """Fit at every setting: strengths in order, and ranks in order at each."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One thing that can ship: an estimator and family at a setting, or a prior alone.
-
-    Attributes:
-        prior: name of the prior.
-        estimator: name of the estimator; None for the prior alone.
-        family: ``"dual"`` or ``"shared"``; None for the prior alone.
-        strength: of the pull; None for the prior alone.
-        rank: bound on the rank of Δ; None for none.
-    """
-
-    prior: str
-    estimator: str | None = None
-    family: Family | None = None
-    strength: float | None = None
-    rank: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values, with its name."""
-        return {**self.__dict__, "name": str(self)}
-
-    def __str__(self) -> str:
-        if self.estimator is None:
-            return f"{self.prior} alone"
-        bound = "" if self.rank is None else f", rank {self.rank}"
-        return f"{self.estimator}, {self.family}, strength {self.strength:g}{bound}"
-
-    @property
-    def pull(self) -> tuple[float, bool, float]:
-        """For ties: stronger pull first, then the smaller family, then the smaller rank."""
-        strength = np.inf if self.strength is None else self.strength
-        return (strength, self.family != "dual", -np.inf if self.rank is None else -float(self.rank))
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the chosen way of fitting is worth it, on queries that nothing had seen.
-
-    Attributes:
-        decision: ``"adapt"`` or ``"keep"``.
-        base: mean score of the first prior.
-        adapted: nested cross-fitted mean score of what the chooser picks.
-        gain: their difference.
-        standard_error: of the gain, over queries.
-        threshold: standard errors that the gain has to exceed.
-        queries: how many queries it rests on.
-        traffic: share of recurring traffic it is weighed for, from 0 (fresh) to 1.
-        reason: one sentence.
-    """
-
-    decision: Literal["adapt", "keep"]
-    base: float
-    adapted: float
-    gain: float
-    standard_error: float
-    threshold: float
-    queries: int
-    traffic: float
-    reason: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return dict(self.__dict__)
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Every candidate's cross-fitted score on every query, in one regime.
-
-    Attributes:
-        regime: ``"fresh"`` or ``"recurring"``.
-        fold: (n,) the fold of each query.
-        scores: (C, n) by the fit without the query's fold.
-        inner: outer fold → (C, n - n_fold) scores of the other queries by fits that also lack the
-            outer fold; empty where nesting was not asked for.
-        inner_rows: outer fold → (n - n_fold,) which queries these are.
-    """
-
-    regime: Regime
-    fold: IntArray
-    scores: Float64Array
-    inner: Mapping[int, Float64Array]
-    inner_rows: Mapping[int, IntArray]
-
-    def means(self) -> Float64Array:
-        """(C,) cross-fitted mean of each candidate."""
-        return np.asarray(self.scores.mean(axis=1))
-
-    def standard_errors(self) -> Float64Array:
-        """(C,) standard error of each candidate's gain over the first, over queries."""
-        return np.array([_standard_error(row - self.scores[0]) for row in self.scores])
-
-    def by_fold(self) -> Float64Array:
-        """(C, folds) mean by fold."""
-        return np.stack([self.scores[:, self.fold == fold].mean(axis=1) for fold in np.unique(self.fold)], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What was chosen, and every score that it was chosen by.
-
-    Attributes:
-        chosen: the candidate of the best cross-fitted mean (the verdict may still say keep).
-        verdict: from the nested cross-fit.
-        candidates: all C of them, the first prior first.
-        query_ids: n queries.
-        evidence: one record a regime; empty if nothing was measured.
-    """
-
-    chosen: Candidate
-    verdict: Verdict
-    candidates: tuple[Candidate, ...]
-    query_ids: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
-
-    @cached_property
-    def traffic(self) -> float:
-        """Share of recurring traffic."""
-        return self.verdict.traffic
-
-    def means(self) -> Float64Array:
-        """(C,) mean of each candidate, weighed by traffic; zeros where nothing was measured."""
-        return _weighed([record.means() for record in self.evidence], self._weights(), len(self.candidates))
-
-    def standard_errors(self) -> Float64Array:
-        """(C,) standard error of each candidate's gain over the first prior, weighed by traffic."""
-        squares = [record.standard_errors() ** 2 for record in self.evidence]
-        return np.sqrt(_weighed(squares, [w * w for w in self._weights()], len(self.candidates)))
-
-    def _weights(self) -> list[float]:
-        return [self.traffic if record.regime == "recurring" else 1 - self.traffic for record in self.evidence]
-
-    def to_json(self) -> dict[str, Any]:
-        """The evidence as plain values: every candidate's mean, gain, error and score by fold."""
-        means, errors = self.means(), self.standard_errors()
-        records = [(record.regime, record.means(), record.by_fold()) for record in self.evidence]
-        return {
-            "chosen": self.chosen.to_json(),
-            "verdict": self.verdict.to_json(),
-            "candidates": [
-                {
-                    **candidate.__dict__,
-                    "mean": float(means[row]),
-                    "gain": float(means[row] - means[0]),
-                    "standard_error": float(errors[row]),
-                    **{
-                        regime: {"mean": float(mean[row]), "by_fold": by_fold[row].tolist()}
-                        for regime, mean, by_fold in records
-                    },
-                }
-                for row, candidate in enumerate(self.candidates)
-            ],
-        }
 
 
 def choose(
@@ -260,7 +103,7 @@ def choose(
     candidates = tuple(_candidates(priors, estimators))
     evidence = _cross_fit(labels, priors, estimators, rank_score, traffic, workers, progress)
     weights = [traffic if record.regime == "recurring" else 1 - traffic for record in evidence]
-    chosen = candidates[_pick(candidates, _weighed([r.means() for r in evidence], weights, len(candidates)))]
+    chosen = candidates[_pick(candidates, weighed([r.means() for r in evidence], weights, len(candidates)))]
     verdict = _judge(candidates, evidence, weights, threshold, traffic)
     return Choice(chosen, verdict, candidates, labels.query_ids, evidence)
 
@@ -377,13 +220,6 @@ def _pick(candidates: Sequence[Candidate], means: Float64Array) -> int:
     return max(best, key=lambda row: candidates[row].pull)
 
 
-def _weighed(rows: Sequence[Float64Array], weights: Sequence[float], count: int) -> Float64Array:
-    total = np.zeros(count)
-    for row, weight in zip(rows, weights, strict=True):
-        total += weight * row
-    return total
-
-
 def _judge(
     candidates: Sequence[Candidate],
     evidence: Sequence[Evidence],
@@ -406,14 +242,14 @@ def _judge(
             parts = [
                 inner.mean(axis=1) if other is record else other.scores[:, rows].mean(axis=1) for other in evidence
             ]
-            pick = _pick(candidates, _weighed(parts, weights, len(candidates)))
+            pick = _pick(candidates, weighed(parts, weights, len(candidates)))
             held = record.fold == outer
             nested[held] = record.scores[pick, held]
         gains = nested - record.scores[0]
         base += weight * float(record.scores[0].mean())
         adapted += weight * float(nested.mean())
         gain += weight * float(gains.mean())
-        variance += (weight * _standard_error(gains)) ** 2
+        variance += (weight * standard_error(gains)) ** 2
     error = float(np.sqrt(variance))
     adapt = gain > threshold * error and gain > 0
     queries = evidence[0].scores.shape[1]
@@ -431,5 +267,3 @@ def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: f
     return f"the gain, {found}, cannot be told from noise" if gain > 0 else f"there is no gain: {found}"
 
 
-def _standard_error(values: Float64Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
