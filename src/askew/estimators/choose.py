@@ -265,5 +265,3 @@ def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: f
     if adapt:
         return f"the gain, {found}, exceeds {threshold:g} standard error{'' if threshold == 1 else 's'}"
     return f"the gain, {found}, cannot be told from noise" if gain > 0 else f"there is no gain: {found}"
-
-
