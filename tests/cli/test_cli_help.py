@@ -15,7 +15,7 @@ from askew.cli.main import app
 from askew.cli.reference import reference
 
 Askew = Callable[..., Any]
-COMMANDS = ("fit", "evaluate", "search", "apply", "inspect", "demo")
+COMMANDS = ("fit", "evaluate", "compare", "search", "apply", "inspect", "demo")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 
 

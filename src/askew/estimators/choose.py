@@ -34,6 +34,8 @@ __all__ = ["Estimator", "RankScore", "choose"]
 
 # Fewer labelled queries than this cannot be told from luck.
 _FEWEST_LABELS = 10
+# Nested fits leave out two folds and need a third.
+_FEWEST_FOLDS = 3
 
 IntArray = npt.NDArray[np.int64]
 RankScore = Callable[[FloatArray, IntArray, IntArray], Float64Array]
@@ -91,7 +93,7 @@ def choose(
         ParameterError: `traffic` is outside [0, 1].
 
     The choice is the best mean; of equals, the one that pulls hardest towards the prior. With fewer
-    than ten labelled queries, or all of them in one fold, the prior is kept and the reason says so.
+    than ten labelled queries, or all of them in two folds, the prior is kept and the reason says so.
     """
     if not 0 <= traffic <= 1:
         raise ParameterError(f"the share of recurring traffic is {traffic}", remedy="Give a number from 0 to 1")
@@ -111,8 +113,11 @@ def choose(
 def _too_few(labels: Labels, traffic: float) -> str | None:
     if len(labels) < _FEWEST_LABELS:
         return f"{len(labels)} labelled queries are too few to tell a gain from luck: label at least {_FEWEST_LABELS}"
-    if traffic < 1 and len(np.unique(labels.query_fold)) < 2:
+    fresh, plain = len(np.unique(labels.query_fold)), len(np.unique(labels.plain_fold))
+    if traffic < 1 and fresh < 2:
         return "the relevant documents of all labelled queries are one document, or copies of it"
+    if (traffic < 1 and fresh < _FEWEST_FOLDS) or (traffic > 0 and plain < _FEWEST_FOLDS):
+        return f"the labelled queries fall into 2 folds or fewer, and nesting needs {_FEWEST_FOLDS}: ask for more folds"
     return None
 
 
@@ -232,11 +237,12 @@ def _judge(
     A choice for one outer fold weighs the regimes as the final choice does: its own regime by fits
     that lack the fold, the other by what it says of the queries outside the fold.
     """
-    base = adapted = gain = variance = 0.0
+    count = evidence[0].scores.shape[1]
+    base, adapted = np.zeros(count), np.zeros(count)
     for record, weight in zip(evidence, weights, strict=True):
         if weight == 0:
             continue
-        nested = np.empty(record.scores.shape[1])
+        base += weight * record.scores[0]
         for outer, inner in record.inner.items():
             rows = record.inner_rows[outer]
             parts = [
@@ -244,17 +250,12 @@ def _judge(
             ]
             pick = _pick(candidates, weighed(parts, weights, len(candidates)))
             held = record.fold == outer
-            nested[held] = record.scores[pick, held]
-        gains = nested - record.scores[0]
-        base += weight * float(record.scores[0].mean())
-        adapted += weight * float(nested.mean())
-        gain += weight * float(gains.mean())
-        variance += (weight * standard_error(gains)) ** 2
-    error = float(np.sqrt(variance))
+            adapted[held] += weight * record.scores[pick, held]
+    gain, error = float(np.mean(adapted - base)), standard_error(adapted - base)
     adapt = gain > threshold * error and gain > 0
-    queries = evidence[0].scores.shape[1]
     reason = _reason(adapt, gain, error, threshold, traffic)
-    return Verdict("adapt" if adapt else "keep", base, adapted, gain, error, threshold, queries, traffic, reason)
+    means = (float(base.mean()), float(adapted.mean()))
+    return Verdict("adapt" if adapt else "keep", *means, gain, error, threshold, count, traffic, reason)
 
 
 def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: float) -> str:

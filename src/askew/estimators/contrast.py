@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from askew.estimators.labels import Labels
+from askew.linalg.fixed import Float64Array
 from askew.operators import Term
 
 __all__ = ["Contrast"]
@@ -29,6 +30,7 @@ class Contrast:
         pair_base: (p,) scores under the prior.
         own_base: (n, h); -inf where there is no negative.
         common_base: (n, s); -inf where the document is the query's own already.
+        used: rows of the labels' items that are any of these documents, ascending.
         heat: 1 / temperature.
     """
 
@@ -40,6 +42,7 @@ class Contrast:
     pair_base: Float32Array
     own_base: Float32Array
     common_base: Float32Array
+    used: IntArray
     heat: np.float32
 
     @classmethod
@@ -77,8 +80,16 @@ class Contrast:
             pair_base=np.einsum("pd,pd->p", known[labels.pair_query], positives),
             own_base=own_base.astype(np.float32),
             common_base=common_base,
+            used=used,
             heat=np.float32(1 / temperature),
         )
+
+    def within(self, basis: Float64Array | None) -> Contrast:
+        """The same with documents in coordinates of a basis (d, r): for a Δ that lies in it; None for the identity."""
+        if basis is None:
+            return self
+        narrow = basis.astype(np.float32)
+        return replace(self, positives=self.positives @ narrow, own=self.own @ narrow, common=self.common @ narrow)
 
     @property
     def width(self) -> int:

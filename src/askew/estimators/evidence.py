@@ -107,9 +107,9 @@ class Evidence:
         """(C,) cross-fitted mean of each candidate."""
         return np.asarray(self.scores.mean(axis=1))
 
-    def standard_errors(self) -> Float64Array:
-        """(C,) standard error of each candidate's gain over the first, over queries."""
-        return np.array([standard_error(row - self.scores[0]) for row in self.scores])
+    def gains(self) -> Float64Array:
+        """(C, n) each candidate's score less the first's."""
+        return np.asarray(self.scores - self.scores[0])
 
     def by_fold(self) -> Float64Array:
         """(C, folds) mean by fold."""
@@ -144,9 +144,10 @@ class Choice:
         return weighed([record.means() for record in self.evidence], self._weights(), len(self.candidates))
 
     def standard_errors(self) -> Float64Array:
-        """(C,) standard error of each candidate's gain over the first prior, weighed by traffic."""
-        squares = [record.standard_errors() ** 2 for record in self.evidence]
-        return np.sqrt(weighed(squares, [w * w for w in self._weights()], len(self.candidates)))
+        """(C,) standard error, over queries, of each candidate's gain over the first prior, weighed by traffic."""
+        shape = (len(self.candidates), len(self.query_ids))
+        gains = weighed([record.gains() for record in self.evidence], self._weights(), shape)
+        return np.array([standard_error(row) for row in gains])
 
     def _weights(self) -> list[float]:
         return [self.traffic if record.regime == "recurring" else 1 - self.traffic for record in self.evidence]
@@ -174,9 +175,9 @@ class Choice:
         }
 
 
-def weighed(rows: Sequence[Float64Array], weights: Sequence[float], count: int) -> Float64Array:
-    """(count,) the sum of rows by their weights; zeros of none."""
-    total = np.zeros(count)
+def weighed(rows: Sequence[Float64Array], weights: Sequence[float], shape: int | tuple[int, int]) -> Float64Array:
+    """The sum of arrays of one shape by their weights; zeros of none."""
+    total = np.zeros(shape)
     for row, weight in zip(rows, weights, strict=True):
         total += weight * row
     return total

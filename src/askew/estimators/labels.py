@@ -41,7 +41,7 @@ class Labels:
         known: (q, 2) query and item that must never meet as negatives: relevant ones and their copies.
         items: (u, d_document) float32 scaled rows.
         item_row: (u,) row of the corpus.
-        item_fold: (u,) fold of a relevant document; -1 for a document that is nobody's.
+        item_fold: (u,) fold of a relevant document and of its copies; -1 for a document that is nobody's.
         item_hash: (u,) for drawing some of them.
         mined: how the mining went.
     """
@@ -109,11 +109,14 @@ class Labels:
             seed=seed,
         )
         item_row, place = np.unique(np.append(pair_row, mined.rows[mined.rows >= 0]), return_inverse=True)
+        pair_item = place[: len(pair_row)].astype(np.int64)
+        group = near_duplicate_groups(documents, item_row)
+        known = _known(group, pair_query, pair_item)
         negatives = np.full(mined.rows.shape, -1, dtype=np.int64)
         negatives[mined.rows >= 0] = place[len(pair_row) :]
-        pair_item = place[: len(pair_row)].astype(np.int64)
-        scale = documents.norms[item_row] if similarity == "cosine" else np.sqrt(np.mean(np.square(documents.norms)))
+        scale = documents.norms[item_row] if similarity == "cosine" else _root_mean_square(documents.norms)
         item_ids = [documents.ids[row] for row in item_row]
+        item_fold = np.array([folds.document_fold.get(name, -1) for name in item_ids], dtype=np.int64)
         return cls(
             query_ids=names,
             queries=queries,
@@ -122,11 +125,11 @@ class Labels:
             pair_query=pair_query,
             pair_item=pair_item,
             pair_weight=_normalised(np.array(grades), pair_query),
-            negatives=negatives,
-            known=_known(near_duplicate_groups(documents, item_row), pair_query, pair_item),
+            negatives=_without(negatives, known),
+            known=known,
             items=(documents.matrix[item_row] / np.where(scale > 0, scale, 1.0).reshape(-1, 1)).astype(np.float32),
             item_row=item_row,
-            item_fold=np.array([folds.document_fold.get(name, -1) for name in item_ids], dtype=np.int64),
+            item_fold=_with_copies(item_fold, group),
             item_hash=np.array([stable_hash(name, f"draw-{seed}") for name in item_ids], dtype=np.uint64),
             mined=mined,
         )
@@ -187,7 +190,28 @@ def _known(group: IntArray, pair_query: IntArray, pair_item: IntArray) -> IntArr
     return np.unique(np.array(rows, dtype=np.int64).reshape(-1, 2), axis=0)
 
 
+def _without(negatives: IntArray, known: IntArray) -> IntArray:
+    """Negatives less what single linkage makes a copy of a relevant document, though it is not near it."""
+    width = int(max(negatives.max(initial=0), known.max(initial=0))) + 1
+    keys = np.arange(len(negatives))[:, None] * width + negatives
+    return np.where(np.isin(keys, known[:, 0] * width + known[:, 1]), -1, negatives)
+
+
+def _with_copies(fold: IntArray, group: IntArray) -> IntArray:
+    """Give a document that has no fold the fold of the relevant document that it is a copy of."""
+    lead = np.full(len(fold), -1, dtype=np.int64)
+    np.maximum.at(lead, group, fold)
+    return np.where(fold >= 0, fold, lead[group])
+
+
+def _root_mean_square(norms: Float64Array) -> Float64Array:
+    peak = norms.max()
+    return np.asarray(peak * np.sqrt(np.mean(np.square(norms / peak))) if peak > 0 else 1.0)
+
+
 def _normalised(weights: Float64Array, group: IntArray) -> Float64Array:
-    if not len(weights):
-        return weights
+    """Weights over their sum in each group; none becomes 0, however unequal they are."""
+    peak = np.zeros(int(group.max(initial=-1)) + 1)
+    np.maximum.at(peak, group, weights)
+    weights = np.maximum(weights / peak[group], np.finfo(np.float64).tiny)
     return np.asarray(weights / np.bincount(group, weights=weights)[group])

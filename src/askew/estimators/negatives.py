@@ -11,7 +11,7 @@ import numpy.typing as npt
 from askew.adapters.adapter import Similarity
 from askew.data import EmbeddingSet, stable_hash
 from askew.errors import ParameterError
-from askew.linalg import FloatArray, top_k
+from askew.linalg import FloatArray, row_dots, row_norms, top_k
 from askew.linalg.fixed import Float64Array
 
 __all__ = ["Mined", "Mining", "mine"]
@@ -117,8 +117,9 @@ def mine(
         return Mined(_random_rows(known, len(documents), mining.count, seed), rejected)
     limits = _limits(adapted, documents, pair_query, pair_row, mining, similarity)
     wanted, depth = np.arange(len(adapted)), 4 * mining.count + int(known.counts.max(initial=0))
+    deepest = min(max(depth, _DEEPEST), len(documents))
     while len(wanted):
-        depth = min(depth, len(documents))
+        depth = min(depth, deepest)
         found, scores = _search(adapted[wanted], documents, depth, similarity)
         for query, ranked, values in zip(wanted.tolist(), found, scores, strict=True):
             allowed = known.allows(query, ranked)
@@ -126,7 +127,7 @@ def mine(
             kept = ranked[below][: mining.count]
             rows[query, : len(kept)] = kept
             rejected[query] = int(np.sum(allowed & ~below))
-        if depth >= min(len(documents), _DEEPEST):
+        if depth == deepest:
             break
         wanted = wanted[rows[wanted, -1] < 0]
         depth *= 8
@@ -145,7 +146,10 @@ class _Known:
     def allows(self, query: int, ranked: IntArray) -> npt.NDArray[np.bool_]:
         """(c,) which documents may be negatives of a query."""
         positives = self.pair_row[self.starts[query] : self.starts[query + 1]]
-        cosine = _unit(self.documents, ranked) @ _unit(self.documents, positives).T
+        left, right = _unit(self.documents, ranked), _unit(self.documents, positives)
+        cosine = left @ right.T
+        row, column = np.nonzero(np.abs(cosine - _NEAR_DUPLICATE) < 1e-9)  # decided in a fixed order
+        cosine[row, column] = row_dots(left[row], right[column])
         return ~np.isin(ranked, positives) & (cosine < _NEAR_DUPLICATE).all(axis=1)
 
 
@@ -166,10 +170,9 @@ def _limits(
     limits = np.full(len(adapted), np.inf)
     if mining.policy == "top":
         return limits
-    wide = np.asarray(adapted, dtype=np.float64)[pair_query]
-    scores = np.sum(wide * np.asarray(documents.matrix[pair_row], dtype=np.float64), axis=1)
+    scores = row_dots(adapted[pair_query], documents.matrix[pair_row])
     if similarity == "cosine":
-        length = np.linalg.norm(wide, axis=1) * documents.norms[pair_row]
+        length = row_norms(adapted)[pair_query] * documents.norms[pair_row]
         scores = np.divide(scores, length, out=np.zeros_like(scores), where=length > 0)
     best = np.full(len(adapted), -np.inf)
     np.maximum.at(best, pair_query, scores)
@@ -191,9 +194,13 @@ def _search(
 
 def _random_rows(known: _Known, documents: int, count: int, seed: int) -> IntArray:
     rows = np.full((len(known.counts), count), -1, dtype=np.int64)
-    for query in range(len(rows)):
-        rng = np.random.default_rng([seed, stable_hash(str(query), "random-negatives")])
-        drawn = rng.permutation(documents)[: count + 8 * (int(known.counts[query]) + 1)]
-        kept = drawn[known.allows(query, drawn)][:count]
-        rows[query, : len(kept)] = kept
+    for query, row in enumerate(rows):
+        rng = np.random.default_rng(stable_hash(str(query), f"random-negatives-{seed}"))
+        size = min(count + 8 * (int(known.counts[query]) + 1), documents)
+        drawn = rng.choice(documents, size, replace=False)
+        kept = drawn[known.allows(query, drawn)]
+        if len(kept) < count and size < documents:  # copies of relevant documents are many: look at everything
+            drawn = rng.permutation(documents)
+            kept = drawn[known.allows(query, drawn)]
+        row[: min(count, len(kept))] = kept[:count]
     return rows

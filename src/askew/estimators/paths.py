@@ -8,18 +8,25 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from askew.errors import ParameterError
-from askew.linalg import FloatArray, svd, symmetric_eigen
+from askew.linalg import FloatArray, one_thread, svd, symmetric_eigen
 from askew.linalg.fixed import Float64Array
-from askew.operators import BilinearOperator, Dense, Factored, Identity, Term
+from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
 
-__all__ = ["STRENGTHS", "Family", "Path", "Setting", "check_strengths", "has_shared"]
+__all__ = ["STRENGTHS", "Family", "Path", "Setting", "check_settings", "check_shared", "has_shared", "span"]
 
 Family = Literal["dual", "shared"]
+Float32Array = npt.NDArray[np.float32]
 
 #: Three strengths a decade, from one that fits 1,000 labels closely to one that all but keeps the prior.
 STRENGTHS: tuple[float, ...] = tuple(float(f"{10 ** (power / 3):.3g}") for power in range(-9, 4))
+
+# Of the largest eigenvalue of a Gram matrix: directions below it are copies but for rounding.
+_NEGLIGIBLE = 1e-9
+# Of the norm: a prior of low rank may lie this far outside the cone.
+_ROUNDING = 1e-7
 
 
 @dataclass(frozen=True)
@@ -36,25 +43,29 @@ class Path:
 
     Attributes:
         settings: C of them.
-        basis: (d_query, r) orthonormal or not; None for the identity.
-        coordinates: C matrices (r, d_document).
+        basis: (d_query, r) with orthonormal columns; None for the identity.
+        coordinates: C float32 matrices (r, d_document).
     """
 
     settings: tuple[Setting, ...]
     basis: Float64Array | None
-    coordinates: tuple[FloatArray, ...]
+    coordinates: tuple[Float32Array, ...]
 
     @classmethod
     def dual(
-        cls, strengths: Sequence[float], ranks: Sequence[int | None], basis: Float64Array, found: Iterable[FloatArray]
+        cls,
+        strengths: Sequence[float],
+        ranks: Sequence[int | None],
+        basis: Float64Array | None,
+        found: Iterable[FloatArray],
     ) -> Path:
         """Any Δ: each solution whole, or cut to a rank by its singular values (Eckart and Young).
 
         Args:
             strengths: S values.
             ranks: bounds; None for the whole.
-            basis: (d_query, r) with orthonormal columns.
-            found: S matrices (r, d_document).
+            basis: (d_query, r) with orthonormal columns; None for the identity.
+            found: S matrices Z (r, d_document), Δ = basis · Z.
         """
         settings, coordinates = [], []
         for strength, matrix in zip(strengths, found, strict=True):
@@ -62,33 +73,45 @@ class Path:
             for rank in ranks:
                 settings.append(Setting(strength, rank))
                 if rank is None or parts is None:
-                    coordinates.append(matrix)
+                    coordinates.append(_narrow(matrix))
                 else:
                     left, values, right = (part[..., :rank] for part in parts)
-                    coordinates.append((left * values) @ right.T)
+                    coordinates.append(_narrow((left * values) @ right.T))
         return cls(tuple(settings), basis, tuple(coordinates))
 
     @classmethod
     def shared(
-        cls, strengths: Sequence[float], ranks: Sequence[int | None], prior: Term, found: Iterable[FloatArray]
+        cls,
+        strengths: Sequence[float],
+        ranks: Sequence[int | None],
+        basis: Float64Array | None,
+        found: Iterable[FloatArray],
+        prior: Term,
     ) -> Path:
         """Symmetric Δ with M0 + Δ positive semi-definite; projected onto that cone where a solution leaves it.
 
-        A bound on the rank needs M0 = I: eigenvalues of Δ are clipped at -1, and those r are kept whose
-        keeping brings Δ nearest.
+        A bound on the rank needs M0 = I or M0 = 0: eigenvalues of Δ are clipped at -1 or 0, and those
+        r are kept whose keeping brings Δ nearest.
 
         Args:
             strengths: S values.
             ranks: bounds; None for the whole.
+            basis: (d, r) with orthonormal columns; None for the identity.
+            found: S symmetric matrices K (r, r), Δ = basis · K · basisᵀ.
             prior: M0, symmetric and positive semi-definite.
-            found: S symmetric matrices (d, d).
         """
+        plain = isinstance(prior, Identity | Zero)
+        known = None if plain else prior.to_dense()
+        least = -1.0 if isinstance(prior, Identity) else 0.0
         settings, coordinates = [], []
         for strength, matrix in zip(strengths, found, strict=True):
+            if known is not None and basis is not None:
+                matrix = basis @ matrix @ basis.T  # noqa: PLW2901 - the cone about M0 needs all d coordinates
             for rank in ranks:
                 settings.append(Setting(strength, rank))
-                coordinates.append(_into_cone(matrix, prior, rank))
-        return cls(tuple(settings), None, tuple(coordinates))
+                inside = _clipped(matrix, least, rank) if known is None else _into_cone(matrix, known)
+                coordinates.append(_narrow(inside if basis is None or known is not None else inside @ basis.T))
+        return cls(tuple(settings), basis if plain else None, tuple(coordinates))
 
     def at(self, setting: Setting) -> Term:
         """Δ at one setting, float32, in factors where that is smaller.
@@ -98,26 +121,52 @@ class Path:
         """
         if setting not in self.settings:
             raise ParameterError(f"{setting} is not on the path")
-        matrix = self.coordinates[self.settings.index(setting)]
-        columns = matrix.shape[1]
-        if self.basis is not None and setting.rank is None:
-            rows, rank = self.basis.shape
-            if rank * (rows + columns) < rows * columns:
-                return Factored(_narrow(self.basis), _narrow(matrix.T))
-        dense = np.asarray(matrix, dtype=np.float64) if self.basis is None else self.basis @ matrix
-        if setting.rank is not None and setting.rank * sum(dense.shape) < dense.size:
-            left, values, right = (part[..., : setting.rank] for part in svd(dense))
-            return Factored(_narrow(left * values), _narrow(right))
-        return Dense(_narrow(dense))
+        with one_thread():
+            return self._term(self.coordinates[self.settings.index(setting)], setting.rank)
 
-    def corrections(self, queries: FloatArray) -> npt.NDArray[np.float32]:
+    def _term(self, matrix: Float32Array, rank: int | None) -> Term:
+        rows = len(matrix) if self.basis is None else len(self.basis)
+        columns = matrix.shape[1]
+        small = rows * columns / (rows + columns)  # a rank below it makes factors the smaller form
+        if rank is not None and rank < min(small, len(matrix)):
+            left, values, right = (part[..., :rank] for part in svd(matrix))
+            return Factored(_narrow(self._lifted(left * values)), _narrow(right))
+        if self.basis is not None and len(matrix) < small:
+            return Factored(_narrow(self.basis), _narrow(matrix.T))
+        return Dense(_narrow(self._lifted(matrix)))
+
+    def _lifted(self, matrix: FloatArray) -> FloatArray:
+        return matrix if self.basis is None else self.basis @ matrix
+
+    def corrections(self, queries: FloatArray) -> Float32Array:
         """Δᵀx at every setting: (n, d_query) → (C, n, d_document)."""
-        seen = queries if self.basis is None else np.asarray(queries, dtype=np.float64) @ self.basis
-        narrow = np.asarray(seen, dtype=np.float32)
+        narrow = _narrow(queries if self.basis is None else np.asarray(queries, dtype=np.float64) @ self.basis)
         found = np.empty((len(self.settings), len(narrow), self.coordinates[0].shape[1]), dtype=np.float32)
         for place, matrix in zip(found, self.coordinates, strict=True):
-            np.matmul(narrow, matrix.astype(np.float32, copy=False), out=place)
+            np.matmul(narrow, matrix, out=place)
         return found
+
+
+def span(rows: FloatArray) -> Float64Array | None:
+    """(d, r) an orthonormal basis that holds every row; None (the identity) unless there are fewer than d.
+
+    By the representer argument the optimum lies in it.
+
+    Args:
+        rows: (n, d).
+
+    >>> span(np.array([[0.0, 2.0, 0.0]])).ravel().tolist()
+    [0.0, 1.0, 0.0]
+    """
+    count, width = rows.shape
+    if count >= width:
+        return None
+    if count == 0:
+        return np.zeros((width, 0))
+    wide = np.asarray(rows, dtype=np.float64)
+    values, vectors = symmetric_eigen(wide @ wide.T)
+    kept = values > _NEGLIGIBLE * values.max()
+    return np.asarray(wide.T @ (vectors[:, kept] / np.sqrt(values[kept])))
 
 
 def has_shared(prior: Term) -> bool:
@@ -125,8 +174,10 @@ def has_shared(prior: Term) -> bool:
     return isinstance(prior, Identity) or BilinearOperator(prior).is_psd()
 
 
-def check_strengths(strengths: Sequence[float], ranks: Sequence[int | None]) -> None:
-    """Raise ParameterError unless strengths are positive numbers and ranks positive or None."""
+def check_settings(family: str, strengths: Sequence[float], ranks: Sequence[int | None]) -> None:
+    """Raise ParameterError unless the family exists, strengths are positive numbers, and ranks positive or None."""
+    if family not in ("dual", "shared"):
+        raise ParameterError(f"there is no family {family!r}", where="family", remedy="Say dual or shared")
     if not strengths or not all(0 < strength < np.inf for strength in strengths):
         raise ParameterError(
             f"the strengths {tuple(strengths)} are not all positive numbers",
@@ -139,21 +190,48 @@ def check_strengths(strengths: Sequence[float], ranks: Sequence[int | None]) -> 
         )
 
 
-def _into_cone(matrix: FloatArray, prior: Term, rank: int | None) -> FloatArray:
-    known = None if isinstance(prior, Identity) else prior.to_dense()
-    if rank is None and known is None and float(np.linalg.norm(matrix)) < 1:
-        return matrix  # no eigenvalue of Δ can reach -1
-    values, vectors = symmetric_eigen(np.asarray(matrix if known is None else matrix + known, dtype=np.float64))
-    if known is not None:
-        if values[-1] >= 0:
-            return matrix
-        return (vectors * np.maximum(values, 0.0)) @ vectors.T - known
-    clipped = np.maximum(values, -1.0)
+def check_shared(prior: Term, ranks: Sequence[int | None]) -> None:
+    """Raise ParameterError where there is no shared Δ over a prior, or none of bounded rank."""
+    if prior.shape[0] != prior.shape[1]:
+        raise ParameterError(
+            f"the shared family needs one dimension on both sides, and the prior is {prior.shape[0]} × "
+            f"{prior.shape[1]}",
+            where="family",
+            remedy="Use the dual family",
+        )
+    if not isinstance(prior, Identity | Zero) and any(rank is not None for rank in ranks):
+        raise ParameterError(
+            "a bound on the rank of a shared correction needs the identity or zero as the prior",
+            where="ranks",
+            remedy="Leave the rank unbounded, or use the dual family",
+        )
+
+
+def _clipped(matrix: FloatArray, least: float, rank: int | None) -> FloatArray:
+    """The nearest symmetric matrix with no eigenvalue below `least` ≤ 0, and of bounded rank."""
     if rank is None:
-        return matrix if values[-1] >= -1 else (vectors * clipped) @ vectors.T
+        return _lifted_above(matrix, np.asarray(matrix, dtype=np.float64), least)
+    values, vectors = symmetric_eigen(np.asarray(matrix, dtype=np.float64))
+    clipped = np.maximum(values, least)
     kept = np.argsort((values - clipped) ** 2 - values**2, kind="stable")[:rank]
-    return (vectors[:, kept] * clipped[kept]) @ vectors[:, kept].T
+    return np.asarray((vectors[:, kept] * clipped[kept]) @ vectors[:, kept].T)
 
 
-def _narrow(matrix: FloatArray) -> npt.NDArray[np.float32]:
+def _into_cone(matrix: FloatArray, known: Float64Array) -> FloatArray:
+    """The nearest Δ to a symmetric one with M0 + Δ positive semi-definite, but for rounding."""
+    whole = known + matrix
+    return _lifted_above(matrix, whole, 0.0, slack=_ROUNDING * float(np.linalg.norm(whole)))
+
+
+def _lifted_above(matrix: FloatArray, whole: Float64Array, least: float, *, slack: float = 0.0) -> FloatArray:
+    """Add to a matrix what brings the eigenvalues of another up to `least`; itself if there is nothing to bring."""
+    try:  # a Cholesky factor costs a third of the few eigenvectors
+        np.linalg.cholesky(whole - (least - slack) * np.eye(len(whole)))
+    except np.linalg.LinAlgError:
+        values, vectors = scipy.linalg.eigh(whole, subset_by_value=(-np.inf, least - slack))
+        return np.asarray(matrix + (vectors * (least - values)) @ vectors.T)
+    return matrix
+
+
+def _narrow(matrix: FloatArray) -> Float32Array:
     return np.ascontiguousarray(matrix, dtype=np.float32)

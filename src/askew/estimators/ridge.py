@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from askew.estimators.labels import Labels
-from askew.estimators.paths import STRENGTHS, Family, Path, check_strengths
+from askew.estimators.paths import STRENGTHS, Family, Path, check_settings, check_shared, span
 from askew.linalg import one_thread, symmetric_eigen
 from askew.linalg.fixed import Float64Array
 from askew.operators import Term
@@ -25,14 +25,15 @@ class Ridge:
         (1/n) Σ_i ‖Mᵀx_i - ȳ_i‖² + λ ‖M - M0‖²_F,
 
     so that λ is per unit of total weight and carries from a fold to the full fit. With residuals
-    R = Ȳ - X M0 the dual solution is Δ = Xᵀ(XXᵀ + nλI)⁻¹R = (XᵀX + nλI)⁻¹XᵀR: whichever of the two Gram
-    matrices is smaller is decomposed once, and every λ is a rescaling by its eigenvalues. The shared
-    solution solves GΔ + ΔG + 2nλΔ = XᵀR + RᵀX, G = XᵀX = V diag(e) Vᵀ, which in the basis V is an
-    entry-wise division by e_a + e_b + 2nλ. (Several relevant documents leave the same minimiser as
-    their weighted mean: the weights of a query sum to 1, and the spread about the mean does not
-    depend on M.)
+    R = Ȳ - X M0 the dual solution is Δ = (XᵀX + nλI)⁻¹XᵀR, and the shared one solves
+    GΔ + ΔG + 2nλΔ = XᵀR + RᵀX with G = XᵀX. In the axes V of G = V diag(e) Vᵀ, decomposed once, the
+    first is a division of rows by e_a + nλ and the second of entries by e_a + e_b + 2nλ. By the
+    representer argument Δ lies in the span of X, or, if shared, of X and R: where that is smaller
+    than d, all is done in it. (Several relevant documents leave the same minimiser as their weighted
+    mean: the weights of a query sum to 1, and the spread about the mean does not depend on M.)
 
-    Cost: O(nd·min(n, d)) once, then O(d²·min(n, d)) a strength; d_query ≠ d_document is as good.
+    Cost: O(nd·min(n, d)) once, then O(d·min(n, d)²) a strength for the shared family and its
+    projections, O(d·min(n, d)) for the dual; d_query ≠ d_document is as good for the dual.
 
     Args:
         family: ``"dual"`` (any Δ) or ``"shared"`` (M0 + Δ symmetric and positive semi-definite).
@@ -51,7 +52,7 @@ class Ridge:
     name: str = "ridge"
 
     def __post_init__(self) -> None:
-        check_strengths(self.strengths, self.ranks)
+        check_settings(self.family, self.strengths, self.ranks)
 
     def path(self, labels: Labels, prior: Term) -> Path:
         """Fit at every setting, from one factorisation.
@@ -60,6 +61,8 @@ class Ridge:
             labels: n queries; none gives the prior back.
             prior: M0; for the shared family symmetric and positive semi-definite.
         """
+        if self.family == "shared":
+            check_shared(prior, self.ranks)
         residuals = labels.mean_positives() - prior.left_apply(labels.queries)
         with one_thread():
             if self.family == "shared":
@@ -67,22 +70,23 @@ class Ridge:
             return self._dual(labels.queries, residuals)
 
     def _dual(self, queries: Float64Array, residuals: Float64Array) -> Path:
-        count, width = queries.shape
-        if count < width:
-            values, vectors = symmetric_eigen(queries @ queries.T)
-            roots = np.sqrt(np.maximum(values, 1e-12 * max(1, count)))
-            basis, loadings = queries.T @ (vectors / roots), (vectors * roots).T @ residuals
-        else:
-            values, basis = symmetric_eigen(queries.T @ queries)
-            loadings = basis.T @ (queries.T @ residuals)
-        pulls = (max(count, 1) * strength for strength in self.strengths)
-        found = (loadings / (np.maximum(values, 0.0) + pull)[:, None] for pull in pulls)
+        values, basis, inside = _principal(queries, span(queries))
+        loadings = inside.T @ residuals
+        pulls = (max(len(queries), 1) * strength for strength in self.strengths)
+        found = (loadings / (values + pull)[:, None] for pull in pulls)
         return Path.dual(self.strengths, self.ranks, basis, found)
 
     def _shared(self, queries: Float64Array, residuals: Float64Array, prior: Term) -> Path:
-        values, basis = symmetric_eigen(queries.T @ queries)
-        cross = basis.T @ (queries.T @ residuals) @ basis
-        cross, sums = cross + cross.T, np.maximum(values[:, None] + values[None, :], 0.0)
+        values, basis, inside = _principal(queries, span(np.vstack([queries, residuals])))
+        cross = inside.T @ (residuals @ basis)
+        cross += cross.T.copy()
         pulls = (2 * max(len(queries), 1) * strength for strength in self.strengths)
-        found = (basis @ (cross / (sums + pull)) @ basis.T for pull in pulls)
-        return Path.shared(self.strengths, self.ranks, prior, found)
+        found = (cross / (values[:, None] + values + pull) for pull in pulls)
+        return Path.shared(self.strengths, self.ranks, basis, found, prior)
+
+
+def _principal(queries: Float64Array, within: Float64Array | None) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Principal axes of the queries in a subspace: eigenvalues (r,), axes (d, r), coordinates (n, r)."""
+    held = queries if within is None else queries @ within
+    values, vectors = symmetric_eigen(held.T @ held)
+    return np.maximum(values, 0.0), vectors if within is None else within @ vectors, held @ vectors

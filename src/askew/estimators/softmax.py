@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from askew.errors import ParameterError
 from askew.estimators.contrast import Contrast
+from askew.estimators.descent import optima
 from askew.estimators.labels import Labels
-from askew.estimators.paths import Family, Path, check_strengths
-from askew.linalg import one_thread, symmetric_eigen
+from askew.estimators.paths import Family, Path, check_settings, check_shared, span
+from askew.linalg import one_thread
 from askew.linalg.fixed import Float64Array
 from askew.operators import Term
 
@@ -22,9 +23,8 @@ Float32Array = npt.NDArray[np.float32]
 
 # Half decades: between two of them the ranking hardly moves, and each is a solve.
 _STRENGTHS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-# Relative decrease of the objective at which L-BFGS stops: rankings are the same as at 1e-7.
-_TOLERANCE = 1e-5
-_MOST_STEPS = 200
+# Below it scores over the temperature leave float32's grid.
+_COLDEST = 1e-4
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,11 @@ class Softmax:
     are never among them. Without a normalisation of Mᵀx the loss is a sum of log-sum-exps of
     functions linear in Δ, so it is convex, and with the pull strictly so: one optimum, no seed,
     no learning rate. By the representer argument Δ = Xᵀ(·), so for n < d_query the dual family is
-    solved in n · d_document unknowns.
+    solved in n · d_document unknowns; a symmetric Δ lies in the span of the n queries and the
+    u documents in use, so for n + u < d the shared family is solved in (n + u)².
 
-    Cost of a step: O(n·d_document·(min(n, d_query) + h + shared)) float32; about ten steps a strength,
-    each started at the stronger one before it.
+    Cost of a step: O(n·d_document·(min(n, d_query) + h + shared)) float32; three to ten steps a
+    strength, each started at the stronger one before it.
 
     Args:
         family: ``"dual"`` (any Δ) or ``"shared"`` (M0 + Δ symmetric and positive semi-definite: fitted
@@ -58,8 +59,7 @@ class Softmax:
     Raises:
         ParameterError: a number is out of its range.
 
-    Source: the softmax (InfoNCE) loss of van den Oord, Li and Vinyals, 2018, over a bilinear score;
-    L-BFGS of Liu and Nocedal, Mathematical Programming 45, 1989, as scipy has it.
+    Source: the softmax (InfoNCE) loss of van den Oord, Li and Vinyals, 2018, over a bilinear score.
     """
 
     family: Family = "dual"
@@ -71,11 +71,11 @@ class Softmax:
     name: str = "softmax"
 
     def __post_init__(self) -> None:
-        check_strengths(self.strengths, self.ranks)
-        if not self.temperature > 0 or self.own < 0 or self.shared < 0:
+        check_settings(self.family, self.strengths, self.ranks)
+        if not _COLDEST <= self.temperature < np.inf or self.own < 0 or self.shared < 0:
             raise ParameterError(
                 f"temperature {self.temperature}, {self.own} own and {self.shared} shared negatives",
-                remedy="Give a positive temperature, and counts of 0 or more",
+                remedy=f"Give a temperature of {_COLDEST:g} or more, and counts of 0 or more",
             )
 
     def path(self, labels: Labels, prior: Term) -> Path:
@@ -85,69 +85,38 @@ class Softmax:
             labels: n queries with their negatives; none gives the prior back.
             prior: M0; for the shared family symmetric and positive semi-definite.
         """
+        if self.family == "shared":
+            check_shared(prior, self.ranks)
         with one_thread():
             contrast = Contrast.build(labels, prior, own=self.own, shared=self.shared, temperature=self.temperature)
-            queries = labels.queries
             if self.family == "shared":
-                found = self._solve(contrast, queries.astype(np.float32), _symmetrised)
-                return Path.shared(self.strengths, self.ranks, prior, found)
-            basis = _row_space(queries)
-            found = self._solve(contrast, (queries @ basis).astype(np.float32), lambda gradient: gradient)
+                basis = span(np.vstack([labels.queries, labels.items[contrast.used]]))
+                found = self._solve(contrast.within(basis), _inside(labels.queries, basis), _symmetrised)
+                return Path.shared(self.strengths, self.ranks, basis, found, prior)
+            basis = span(labels.queries)
+            found = self._solve(contrast, _inside(labels.queries, basis), lambda gradient: gradient)
             return Path.dual(self.strengths, self.ranks, basis, found)
 
     def _solve(
-        self, contrast: Contrast, queries: Float32Array, restrict: Callable[[Float64Array], Float64Array]
+        self, contrast: Contrast, queries: Float32Array, restrict: Callable[[Float32Array], Float32Array]
     ) -> list[Float32Array]:
-        """Optima in the order of `strengths`: matrices Z with scores queries · Z · items."""
-        shape = (queries.shape[1], contrast.width)
+        """Optima in the order of `strengths`: matrices Z with scores queries · Z · documents."""
+        start = np.zeros((queries.shape[1], contrast.width), dtype=np.float32)
         if len(queries) == 0:
-            return [np.zeros(shape, dtype=np.float32) for _ in self.strengths]
-        order = np.argsort(self.strengths)[::-1]
-        found: dict[int, Float32Array] = {}
-        for place, solution in zip(order, self._descend(contrast, queries, restrict, order), strict=True):
-            found[int(place)] = solution.astype(np.float32)
+            return [start] * len(self.strengths)
+
+        def loss(matrix: Float32Array) -> tuple[float, Float32Array]:
+            value, slope = contrast.loss(queries @ matrix)
+            return value, restrict(queries.T @ slope)
+
+        order = np.argsort(self.strengths)[::-1].tolist()
+        found = dict(zip(order, optima(loss, [self.strengths[place] for place in order], start), strict=True))
         return [found[place] for place in range(len(self.strengths))]
 
-    def _descend(
-        self,
-        contrast: Contrast,
-        queries: Float32Array,
-        restrict: Callable[[Float64Array], Float64Array],
-        order: npt.NDArray[np.intp],
-    ) -> Iterator[Float64Array]:
-        from scipy.optimize import minimize  # noqa: PLC0415 - half a second to import: only once it is needed
 
-        shape = (queries.shape[1], contrast.width)
-        current = np.zeros(shape)
-        for place in order:
-            pull = self.strengths[place]
-
-            def objective(flat: Float64Array, pull: float = pull) -> tuple[float, Float64Array]:
-                matrix = flat.reshape(shape)
-                value, slope = contrast.loss(queries @ matrix.astype(np.float32))
-                gradient = restrict((queries.T @ slope).astype(np.float64))
-                return value + pull * float(np.sum(matrix * matrix)), (gradient + 2 * pull * matrix).ravel()
-
-            result = minimize(
-                objective,
-                current.ravel(),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": _MOST_STEPS, "ftol": _TOLERANCE, "gtol": 0.0},
-            )
-            current = result.x.reshape(shape)
-            yield current
+def _symmetrised(gradient: Float32Array) -> Float32Array:
+    return np.asarray((gradient + gradient.T) / np.float32(2))
 
 
-def _symmetrised(gradient: Float64Array) -> Float64Array:
-    return (gradient + gradient.T) / 2
-
-
-def _row_space(queries: Float64Array) -> Float64Array:
-    """(d, r) an orthonormal basis that holds every query: the identity unless n < d."""
-    count, width = queries.shape
-    if count >= width:
-        return np.eye(width)
-    values, vectors = symmetric_eigen(queries @ queries.T)
-    kept = values > 1e-9 * values.max(initial=0.0)
-    return np.asarray(queries.T @ (vectors[:, kept] / np.sqrt(values[kept])))
+def _inside(rows: Float64Array, basis: Float64Array | None) -> Float32Array:
+    return np.asarray(rows if basis is None else rows @ basis, dtype=np.float32)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from askew._version import __version__
-from askew.adapters import Adapter, Canaries, Provenance
+from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
@@ -21,6 +21,8 @@ from askew.linalg import FloatArray, top_k
 from askew.linalg.fixed import Float64Array
 from askew.operators import BilinearOperator, Identity, Term, Zero
 from askew.protocols import Progress
+from askew.workflows.mining_report import report_mining
+from askew.workflows.nearest import NearestPast, choose_nearest, outdone
 
 __all__ = ["Fit", "Traffic", "fit"]
 
@@ -43,12 +45,16 @@ class Fit:
         candidate: the adapter that the chooser picked, before the verdict.
         choice: what was tried and how it scored, with the verdict.
         findings: what is odd about the data.
+        nearest: the baseline of recurring traffic; None where all traffic is fresh.
+        mined: how negatives were mined, as plain values; see `mining_report`.
     """
 
     adapter: Adapter
     candidate: Adapter
     choice: Choice
     findings: tuple[Finding, ...]
+    nearest: NearestPast | None = None
+    mined: Mapping[str, Any] = field(default_factory=dict)
 
 
 def fit(
@@ -110,12 +116,13 @@ def fit(
         )
     share = _recurring(traffic)
     prior = _prior(dataset)
+    mining = mining or Mining(count=_NEGATIVES)
     labels = Labels.build(
         dataset,
         TwoWayFolds.build(dataset, count=folds, seed=seed),
         prior=prior,
         similarity=similarity,
-        mining=mining or Mining(count=_NEGATIVES),
+        mining=mining,
         seed=seed,
     )
     tried = tuple(estimators) if estimators is not None else _default_estimators(prior)
@@ -136,8 +143,15 @@ def fit(
     adapt = choice.verdict.decision == "adapt"
     base = Adapter(BilinearOperator(prior), similarity, provenance)
     candidate = Adapter(BilinearOperator(prior, delta), similarity, provenance)
-    findings = (*examine(dataset, similarity=similarity), *_unrelated(dataset, prior))
-    return Fit(candidate if adapt else base, candidate, choice, findings)
+    nearest = choose_nearest(dataset, labels, prior, similarity=similarity) if share > 0 else None
+    mined, told = report_mining(dataset, labels, prior, mining, similarity=similarity, seed=seed)
+    findings = (
+        *examine(dataset, similarity=similarity),
+        *_unrelated(dataset, prior),
+        *told,
+        *(outdone(nearest, choice.verdict.gain, len(labels)) if nearest is not None and share == 1 else ()),
+    )
+    return Fit(candidate if adapt else base, candidate, choice, findings, nearest, mined)
 
 
 def _recurring(traffic: Traffic) -> float:
@@ -237,4 +251,9 @@ def _provenance(dataset: Dataset, labels: Labels, choice: Choice, settings: dict
             **settings,
             **choice.to_json(),
         },
+        seen=Seen.of(
+            queries=labels.query_ids,
+            positives=(dataset.documents.ids[row] for row in labels.seen_rows),
+            negatives=(dataset.documents.ids[row] for row in labels.item_row),
+        ),
     )
