@@ -210,7 +210,7 @@ def test_unusual_ids(task: Any, askew: Askew, tmp_path: Path, name: str) -> None
     task.embed("queries", np.load(task.queries), ids=queries)
     for split, part in (("train", range(120)), ("test", range(120, 180))):
         task.judge(split, [(queries[row], documents[row], 1) for row in part])
-    found = askew("fit", task.root, "-o", tmp_path / "a", "--json").json()
+    found = askew("fit", task.root, "-o", tmp_path / "a", "--json", "--no-report").json()
     assert found["verdict"]["decision"] == "adapt"
     hits = askew("search", task.queries, task.documents, "-a", tmp_path / "a", "-k", 1, "--json").json()
     assert list(hits) == queries
