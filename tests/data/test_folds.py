@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds, hash_order, split_queries
+from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds, hash_order, split_queries, stable_hash
 from askew.errors import ParameterError
 from askew.linalg.fixed import Float64Array
 
@@ -136,6 +136,15 @@ def test_folds_are_pinned() -> None:
     names = [f"d{number}" for number in range(12)]
     folds = TwoWayFolds.build(task({name: {name: 1} for name in names}, names), count=3)
     assert list(folds.query_fold.values()) == [0, 0, 0, 1, 1, 2, 0, 2, 2, 0, 2, 2]
+
+
+def test_a_query_follows_its_positive_of_the_lowest_hash() -> None:
+    names = [f"d{number}" for number in range(40)]
+    judged = {f"q{number}": dict.fromkeys(names[number : number + 5], 1) for number in range(30)}
+    folds = TwoWayFolds.build(task(judged, names), count=5, seed=7)
+    for query, held in judged.items():
+        lowest = min(held, key=lambda name: stable_hash(name, "fold-7"))
+        assert folds.query_fold[query] == folds.document_fold[lowest] == stable_hash(lowest, "fold-7") % 5
 
 
 @pytest.mark.parametrize("count", [1, 0, -3])
