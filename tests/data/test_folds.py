@@ -181,3 +181,17 @@ def test_a_split_beyond_the_queries_is_refused(labels: int) -> None:
 def test_seeds_give_other_orders() -> None:
     ids = [f"q{number}" for number in range(20)]
     assert len({tuple(hash_order(ids, seed=seed)) for seed in range(5)}) == 5
+
+
+def test_a_query_goes_to_the_fold_of_its_relevant_document_of_lowest_hash() -> None:
+    rng = np.random.default_rng(0)
+    grades = {f"q{row}": {f"d{column}": 1 for column in rng.choice(60, size=5, replace=False)} for row in range(40)}
+    task = Dataset(
+        EmbeddingSet([f"q{row}" for row in range(40)], rng.normal(size=(40, 16))),
+        EmbeddingSet([f"d{row}" for row in range(60)], rng.normal(size=(60, 16))),
+        Qrels(grades),
+    )
+    folds = TwoWayFolds.build(task, seed=3)
+    for query, judged in grades.items():
+        lowest = min(judged, key=lambda name: stable_hash(name, "fold-3"))
+        assert folds.query_fold[query] == folds.document_fold[lowest] == stable_hash(lowest, "fold-3") % 5
