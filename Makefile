@@ -27,7 +27,7 @@ demo: $(VENV)/.demo
 	$(BIN)/askew demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow'
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -42,7 +42,7 @@ contracts: $(VENV)/.dev
 check: lint types contracts test
 
 check-all: check
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist loadfile
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/exact_search.py

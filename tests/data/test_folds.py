@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds, hash_order, split_queries
+from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds, hash_order, split_queries, stable_hash
 from askew.errors import ParameterError
 from askew.linalg.fixed import Float64Array
 
@@ -138,6 +138,15 @@ def test_folds_are_pinned() -> None:
     assert list(folds.query_fold.values()) == [0, 0, 0, 1, 1, 2, 0, 2, 2, 0, 2, 2]
 
 
+def test_a_query_follows_its_positive_of_the_lowest_hash() -> None:
+    names = [f"d{number}" for number in range(40)]
+    judged = {f"q{number}": dict.fromkeys(names[number : number + 5], 1) for number in range(30)}
+    folds = TwoWayFolds.build(task(judged, names), count=5, seed=7)
+    for query, held in judged.items():
+        lowest = min(held, key=lambda name: stable_hash(name, "fold-7"))
+        assert folds.query_fold[query] == folds.document_fold[lowest] == stable_hash(lowest, "fold-7") % 5
+
+
 @pytest.mark.parametrize("count", [1, 0, -3])
 def test_fewer_than_two_folds_are_refused(count: int) -> None:
     with pytest.raises(ParameterError, match="folds"):
@@ -172,3 +181,17 @@ def test_a_split_beyond_the_queries_is_refused(labels: int) -> None:
 def test_seeds_give_other_orders() -> None:
     ids = [f"q{number}" for number in range(20)]
     assert len({tuple(hash_order(ids, seed=seed)) for seed in range(5)}) == 5
+
+
+def test_a_query_goes_to_the_fold_of_its_relevant_document_of_lowest_hash() -> None:
+    rng = np.random.default_rng(0)
+    grades = {f"q{row}": {f"d{column}": 1 for column in rng.choice(60, size=5, replace=False)} for row in range(40)}
+    task = Dataset(
+        EmbeddingSet([f"q{row}" for row in range(40)], rng.normal(size=(40, 16))),
+        EmbeddingSet([f"d{row}" for row in range(60)], rng.normal(size=(60, 16))),
+        Qrels(grades),
+    )
+    folds = TwoWayFolds.build(task, seed=3)
+    for query, judged in grades.items():
+        lowest = min(judged, key=lambda name: stable_hash(name, "fold-3"))
+        assert folds.query_fold[query] == folds.document_fold[lowest] == stable_hash(lowest, "fold-3") % 5

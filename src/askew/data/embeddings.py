@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew.data.ids import as_ids, tie_rank
-from askew.errors import EmbeddingError, MatchError, name_some
+from askew.errors import EmbeddingError, MatchError, ParameterError, name_some
 from askew.linalg import row_norms
 from askew.linalg.fixed import Float64Array, FloatArray
 
@@ -37,6 +37,7 @@ class EmbeddingSet:
     Raises:
         EmbeddingError: wrong shape or dtype, ids and rows of unequal number, duplicate ids, rows
             that are not finite.
+        ParameterError: `bad_rows` is neither.
 
     >>> docs = EmbeddingSet(["a", "b"], np.eye(2, dtype=np.float32), encoder="demo")
     >>> docs, docs.row("b")
@@ -72,6 +73,8 @@ class EmbeddingSet:
                 remedy="Keep one row for each id",
             )
         self.norms: Float64Array = row_norms(self.matrix)
+        if bad_rows not in ("raise", "drop"):
+            raise ParameterError(f"bad_rows is {bad_rows!r}", where=where, remedy="Say 'raise' or 'drop'")
         self._check_rows(bad_rows)
 
     def _check_rows(self, bad_rows: str) -> None:

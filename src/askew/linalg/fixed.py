@@ -104,8 +104,9 @@ def matmul(left: FloatArray, right: FloatArray, *, budget: int = DEFAULT_BUDGET)
 
     Each row of `left` and each column of `right` is scaled by a power of two and cut into two
     slices of b bits, 2b + ⌈log2 d⌉ ≤ 53; three integer GEMMs (high·high, high·low, low·high) are
-    exact. The absolute error of an entry is below d · 2^(3 − 2b) · max|row| · max|column|: about 1e-12
-    relative for d ≤ 2048. Cost: 6ndp flops in float64 GEMM, three times a plain one.
+    exact. The absolute error of an entry is below d · 2^(3 − 2b) · max|row| · max|column|; for entries of
+    even size that is about 1e-11 of the product of the norms at d = 2048. Cost: 6ndp flops in float64
+    GEMM, three times a plain one.
 
     Args:
         left: (n, d), finite.

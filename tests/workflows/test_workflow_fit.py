@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import askew
+from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
+from askew.errors import ParameterError
+from askew.estimators import Labels
+from askew.workflows.fit import _rank_score
+
+
+@pytest.fixture
+def pointing() -> Dataset:
+    """Query i points between documents i (relevant, and nearer) and i + 1 (relevant too)."""
+    eye = np.eye(30)
+    queries = eye[:20] + 0.5 * eye[1:21]
+    grades = {f"q{row:02}": {f"d{row:02}": 2.0, f"d{row + 1:02}": 1.0} for row in range(20)}
+    return Dataset(
+        EmbeddingSet([f"q{row:02}" for row in range(20)], queries),
+        EmbeddingSet([f"d{row:02}" for row in range(30)], eye),
+        Qrels(grades),
+    )
+
+
+def test_documents_seen_in_fitting_leave_ranking_judgements_and_ideal(pointing: Dataset) -> None:
+    labels = Labels.build(pointing, TwoWayFolds.build(pointing))
+    score = _rank_score(pointing, labels, "dot")
+    adapted = np.asarray(pointing.queries.matrix, dtype=np.float64)
+    rows, none = np.arange(20), np.empty(0, dtype=np.int64)
+    assert np.allclose(score(adapted, rows, none), 1.0)
+    assert np.allclose(score(adapted, rows, rows), [*[0.0] * 19, 1.0])  # d20 alone is left, for the last query
+    # With d01 gone, d00 leads for q00 and is all that there is to find; a misled query finds it second.
+    only_second = np.array([1])
+    assert score(adapted[:1], rows[:1], only_second)[0] == pytest.approx(1.0)
+    misled = adapted[:1] + 9 * np.eye(30)[[1]] + 5 * np.eye(30)[[7]]
+    assert score(misled, rows[:1], only_second)[0] == pytest.approx(1 / np.log2(3))
+
+
+def test_cosine_is_what_the_choice_goes_by_under_cosine(pointing: Dataset) -> None:
+    norms = np.ones(30)
+    norms[25] = 1000.0
+    loud = Dataset(
+        pointing.queries,
+        EmbeddingSet(pointing.documents.ids, (np.eye(30) + 0.01) * norms[:, None]),
+        pointing.qrels,
+    )
+    labels = Labels.build(loud, TwoWayFolds.build(loud), similarity="cosine")
+    adapted, rows, none = loud.queries.matrix.astype(np.float64), np.arange(20), np.empty(0, dtype=np.int64)
+    assert _rank_score(loud, labels, "dot")(adapted, rows, none).mean() < 0.95
+    assert _rank_score(loud, labels, "cosine")(adapted, rows, none).mean() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("threshold", [-1.0, float("nan"), float("inf")])
+def test_a_threshold_is_a_finite_number(pointing: Dataset, threshold: float) -> None:
+    with pytest.raises(ParameterError, match="threshold"):
+        askew.fit(pointing, threshold=threshold)
+
+
+def test_two_encoders_without_an_alignment_are_warned_about(pointing: Dataset) -> None:
+    other: Any = EmbeddingSet(pointing.documents.ids, np.eye(30), encoder="another")
+    fitted = askew.fit(Dataset(pointing.queries, other, pointing.qrels))
+    assert "no-base" in {finding.code for finding in fitted.findings}
