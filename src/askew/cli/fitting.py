@@ -59,7 +59,7 @@ def fit(
         str, typer.Option(metavar="KIND", help="fresh, recurring, or the share of recurring traffic, such as 0.3.")
     ] = "fresh",
     measure: Measures = None,
-    folds: Annotated[int, typer.Option(metavar="N", help="Two-way folds of the cross-fit.", min=2)] = 5,
+    folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-fit.", min=3)] = 5,
     threshold: Annotated[
         float, typer.Option(metavar="X", help="Standard errors that the gain has to exceed.", min=0)
     ] = 1.0,

@@ -85,7 +85,7 @@ def fit(
         estimators: what to try; by default ridge and softmax regression to the prior, each in the dual
             family and, where it exists, the shared one.
         mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
-        folds: number of folds, at least 2.
+        folds: number of folds, at least 3: nested fits leave out two.
         threshold: standard errors.
         seed: salt of the hashes; nothing else is random.
         progress: called with the fits done and the fits to do.
