@@ -3,6 +3,7 @@
 # make check      what CI runs: lint, types, import contracts, tests
 # make check-all  check, and what takes longer: long fuzzing, slow tests
 # make bench      the benchmarks
+# make bench-quality DATA=DIR   ours and the peers' recipes on the same splits, three cells (ARGS= for others)
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,7 +11,7 @@ EDITABLE ?= -e
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test lint types contracts check check-all bench docs clean
+.PHONY: demo test lint types contracts check check-all bench bench-quality docs clean
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +46,10 @@ check-all: check
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/exact_search.py
+
+bench-quality: $(VENV)/.dev
+	$(PIP) $(EDITABLE) '.[bench]'
+	$(BIN)/python benchmarks/quality/run.py --data $(DATA) $(or $(ARGS),--quick)
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m askew.cli.reference docs/cli.md

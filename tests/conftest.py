@@ -1,9 +1,13 @@
-"""How much hypothesis tries: HYPOTHESIS_PROFILE is `default` (the same few every time) or `long`."""
+"""How much hypothesis tries: HYPOTHESIS_PROFILE is `default` (the same few every time) or `long`; quick fits."""
 
 from __future__ import annotations
 
+import importlib
 import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -13,3 +17,27 @@ settings.register_profile(
 )
 settings.register_profile("long", deadline=None, max_examples=20_000, suppress_health_check=_SLOW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def choosing_from_few() -> Callable[[], AbstractContextManager[None]]:
+    """Makes fits quick while a context lasts: ridge at a few strengths stands for all that is tried by default."""
+    from askew.estimators import Ridge, has_shared
+
+    few = (Ridge(strengths=(0.01, 0.1, 1.0)), Ridge("shared", strengths=(0.1, 1.0)))
+    home = importlib.import_module("askew.workflows.fit")  # `askew.workflows.fit` is the function
+
+    @contextmanager
+    def patched() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(home, "_default_estimators", lambda prior: few if has_shared(prior) else few[:1])
+            yield
+
+    return patched
+
+
+@pytest.fixture
+def few_candidates(choosing_from_few: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Quick fits for one test, of what comes before and after choosing."""
+    with choosing_from_few():
+        yield

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,10 @@ class Outcome:
 
 
 @pytest.fixture
-def askew(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """The command line in this process."""
+def askew(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], few_candidates: None
+) -> Callable[..., Outcome]:
+    """The command line in this process, with few candidates to choose from."""
 
     def run(*args: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["askew", *(str(arg) for arg in args)])
@@ -192,10 +195,15 @@ def fitted(turned: Task, tmp_path_factory: pytest.TempPathFactory, askew_process
 
 
 @pytest.fixture(scope="session")
-def kept(straight: Task, tmp_path_factory: pytest.TempPathFactory) -> Fitted:
+def kept(
+    straight: Task,
+    tmp_path_factory: pytest.TempPathFactory,
+    choosing_from_few: Callable[[], AbstractContextManager[None]],
+) -> Fitted:
     """The adapter of the task that there is nothing to learn from."""
     adapter = tmp_path_factory.mktemp("kept") / "adapter"
-    done = CliRunner().invoke(app, ["fit", str(straight.root), "-o", str(adapter), "--json"])
+    with choosing_from_few():
+        done = CliRunner().invoke(app, ["fit", str(straight.root), "-o", str(adapter), "--json"])
     said = Outcome(done.exit_code, done.stdout, done.stderr)
     return Fitted(adapter, adapter.with_name("adapter.html"), said)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from askew.cli.main import app
 from askew.cli.reference import reference
 
 Askew = Callable[..., Any]
-COMMANDS = ("fit", "evaluate", "search", "apply", "inspect", "demo")
+COMMANDS = ("fit", "evaluate", "compare", "search", "apply", "inspect", "demo")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 
 
@@ -64,5 +65,6 @@ def test_the_page_is_up_to_date() -> None:
 )
 def test_the_page_is_the_same_in_every_terminal(env: dict[str, str], tmp_path: Path) -> None:
     page = tmp_path / "cli.md"
-    subprocess.run([sys.executable, "-m", "askew.cli.reference", page], env=env, check=True)
+    here = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}  # where this askew lies
+    subprocess.run([sys.executable, "-m", "askew.cli.reference", page], env={**here, **env}, check=True)
     assert page.read_text(encoding="utf-8") == reference()

@@ -93,7 +93,7 @@ def test_labels_left_over_are_the_test_where_there_is_no_other(task: Any, askew:
     (task.root / "qrels" / "test.tsv").unlink()
     task.judge("train", [*((f"q{row}", f"d{row}", 1) for row in range(120)), ("unembedded", "d3", 1)])
     found = askew("fit", task.root, "-o", tmp_path / "a", "--labels", 50, "--json", "--no-report").json()
-    assert [cell["n"] for cell in found["tests"]] == [71, 71, 71]
+    assert [cell["n"] for cell in found["tests"]][:4] == [71, 71, 71, 71]
     assert "test-missing-queries" in [finding["code"] for finding in found["findings"]]
 
 

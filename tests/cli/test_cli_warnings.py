@@ -56,7 +56,7 @@ def test_judged_queries_without_embedding_score_zero(task: Any, askew: Askew, tm
     assert after.json()["means"]["nDCG@10"] == pytest.approx(before["means"]["nDCG@10"] * 60 / 80)
     assert after.json()["missing"] == [f"lost{row}" for row in range(20)]
     fitted = askew("fit", task.root, "--no-report", "-o", tmp_path / "a", "--json")
-    assert [cell["n"] for cell in fitted.json()["tests"]] == [80, 80, 60]  # d3 was a training positive
+    assert [cell["n"] for cell in fitted.json()["tests"]][:4] == [80, 80, 60, 60]  # d3 was a training positive
     assert codes(fitted) == ["test-missing-queries"]
     assert "warning: among the test queries, 20 judged queries have no embedding; they score 0 (lost0," in fitted.err
 
@@ -142,7 +142,7 @@ def test_fewer_than_ten_labels_keep_the_base_and_say_why(
     found = askew("fit", turned.root, "-o", tmp_path / "a", "--labels", labels, "--json").json()
     assert found["verdict"]["decision"] == "keep"
     assert found["verdict"]["queries"] == 0
-    assert found["chosen"] == {"estimator": "prior", "strength": None}
+    assert (found["chosen"]["name"], found["chosen"]["strength"]) == ("identity alone", None)
     assert all(cell["difference"] == 0 for cell in found["tests"])
     assert (tmp_path / "a.html").read_text(encoding="utf-8").count("too few to tell a gain from luck") >= 1
 
@@ -167,7 +167,7 @@ def test_a_corpus_smaller_than_k(task: Any, askew: Askew, tmp_path: Path) -> Non
     task.judge("train", [(f"q{row}", f"d{row % 6}", 1) for row in range(120)])
     task.judge("test", [(f"q{row}", f"d{row % 6}", 1) for row in range(120, 180)])
     found = askew("fit", task.root, "--no-report", "-o", tmp_path / "a", "--json").json()
-    assert [cell["documents"] for cell in found["tests"]] == ["all", "all"]  # nothing is unseen
+    assert [cell["documents"] for cell in found["tests"]] == ["all", "all", "positive in training"]  # none is unseen
     hits = askew("search", task.queries, task.documents, "-k", 50, "--json").json()
     assert {len(found) for found in hits.values()} == {6}
     said = askew("search", task.queries, task.documents, "-k", 50, "-o", tmp_path / "a.run")
@@ -180,7 +180,7 @@ def test_one_document(task: Any, askew: Askew, tmp_path: Path) -> None:
         task.judge(split, [(f"q{row}", "d0", 1) for row in queries])
     found = askew("fit", task.root, "--no-report", "-o", tmp_path / "a", "--json").json()
     assert found["verdict"]["decision"] == "keep"
-    assert [cell["base_mean"] for cell in found["tests"]] == [1.0, 1.0]
+    assert [cell["base_mean"] for cell in found["tests"]] == [1.0, 1.0, 1.0]
 
 
 def test_one_test_query_has_no_interval(task: Any, askew: Askew, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_unseen_documents_that_are_all_outside_the_corpus(task: Any, askew: Aske
         [pair for row in range(60) for pair in ((f"q{row + 120}", f"d{row}", 1), (f"q{row + 120}", "absent", 1))],
     )
     found = askew("fit", task.root, "--no-report", "-o", tmp_path / "a", "--json").json()
-    assert [cell["documents"] for cell in found["tests"]] == ["all", "all"]
+    assert [cell["documents"] for cell in found["tests"]] == ["all", "all", "positive in training"]
 
 
 @pytest.mark.parametrize("name", ["日本é{}", "a b{}", "[red]<b>{}&amp;", "q\u2028{}:cat:"])
@@ -210,7 +210,7 @@ def test_unusual_ids(task: Any, askew: Askew, tmp_path: Path, name: str) -> None
     task.embed("queries", np.load(task.queries), ids=queries)
     for split, part in (("train", range(120)), ("test", range(120, 180))):
         task.judge(split, [(queries[row], documents[row], 1) for row in part])
-    found = askew("fit", task.root, "-o", tmp_path / "a", "--json").json()
+    found = askew("fit", task.root, "-o", tmp_path / "a", "--json", "--no-report").json()
     assert found["verdict"]["decision"] == "adapt"
     hits = askew("search", task.queries, task.documents, "-a", tmp_path / "a", "-k", 1, "--json").json()
     assert list(hits) == queries

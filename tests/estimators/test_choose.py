@@ -1,15 +1,25 @@
+"""Choosing: against a slow obvious loop, in both regimes and between them."""
+
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
-from askew.estimators import KEEP, Candidate, Labels, Ridge, choose
-from askew.linalg import FloatArray
-from askew.operators import Identity, Term, Zero
+from askew.errors import ParameterError
+from askew.estimators import Candidate, Choice, Estimator, Labels, Mining, Path, Ridge, Setting, Softmax, choose
+from askew.estimators.paths import Family
+from askew.linalg.fixed import Float64Array, FloatArray
+from askew.operators import Dense, Identity, Term, Zero
+
+LabelsMaker = Callable[..., tuple[Labels, Term]]
+RankScore = Callable[[FloatArray, np.ndarray, np.ndarray], Float64Array]
+KEEP = Candidate("identity")
 
 
 @dataclass(frozen=True)
@@ -17,110 +27,194 @@ class Constant:
     """An estimator that knows nothing: its correction is `strength` in every entry."""
 
     strengths: tuple[float, ...]
+    ranks: tuple[int | None, ...] = (None,)
+    family: Family = "dual"
     name: str = "constant"
 
-    def path(self, labels: Labels, prior: Term) -> Constant:
-        return self
-
-    def at(self, strength: float) -> Term:
-        raise NotImplementedError
-
-    def corrections(self, queries: FloatArray) -> np.ndarray:
-        return np.stack([np.full((len(queries), 4), strength) for strength in self.strengths])
+    def path(self, labels: Labels, prior: Term) -> Path:
+        matrices = [np.full(prior.shape, strength) for strength in self.strengths]
+        return Path.dual(self.strengths, self.ranks, None, matrices)
 
 
-def labels_of(task: Dataset, count: int = 5) -> Labels:
-    return Labels.build(task, TwoWayFolds.build(task, count=count))
-
-
-def overlap_score(labels: Labels) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """A stand-in for ranking: inner product with the mean relevant document."""
+def overlap_score(labels: Labels) -> RankScore:
+    """A stand-in for ranking: inner product with the mean relevant document, less for what was seen."""
     targets = labels.mean_positives()
 
-    def rank_score(adapted: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
-        return np.asarray(np.sum(adapted * targets[rows], axis=1))
+    def rank_score(adapted: FloatArray, rows: np.ndarray, seen: np.ndarray) -> Float64Array:
+        assert adapted.dtype == np.float32
+        return np.asarray(np.sum(adapted * targets[rows], axis=1) - 0.001 * len(seen), dtype=np.float64)
 
     return rank_score
 
 
-def test_scores_and_nesting_equal_a_slow_obvious_loop(make_task: Callable[..., Dataset]) -> None:
-    labels = labels_of(make_task(queries=30, positives=2))
-    prior, ridge = Identity(6), Ridge((0.01, 0.1, 1.0))
+def flat_score(adapted: FloatArray, rows: np.ndarray, seen: np.ndarray) -> Float64Array:
+    return np.full(len(adapted), 0.5)
+
+
+def slow_choice(
+    labels: Labels,
+    priors: Mapping[str, Term],
+    estimators: Sequence[Estimator],
+    score: RankScore,
+    traffic: float,
+) -> tuple[dict[str, Float64Array], Float64Array, Float64Array]:
+    """Query by query: every candidate's score in both regimes, what is picked without a query's fold, and means."""
+    fits: list[tuple[Term, Estimator | None, Setting | None]] = [(prior, None, None) for prior in priors.values()]
+    for prior in priors.values():
+        for estimator in estimators:
+            fits += [(prior, estimator, Setting(s, r)) for s in estimator.strengths for r in estimator.ranks]
+
+    @cache
+    def fit_all(regime: str, held: frozenset[int]) -> tuple[list[Float64Array], np.ndarray]:
+        if regime == "fresh":
+            queries, items = np.isin(labels.query_fold, list(held)), np.isin(labels.item_fold, list(held))
+        else:
+            queries, items = np.isin(labels.plain_fold, list(held)), np.zeros(len(labels.items), dtype=bool)
+        fitting = labels.holding_out(queries, items)
+        seen = np.unique(fitting.item_row[fitting.pair_item]) if regime == "fresh" else np.empty(0, dtype=np.int64)
+        maps = []
+        for prior, estimator, setting in fits:
+            maps.append(prior.to_dense())
+            if estimator is not None and setting is not None:
+                maps[-1] = maps[-1] + estimator.path(fitting, prior).at(setting).to_dense()
+        return maps, seen
+
+    def score_one(regime: str, held: set[int], row: int) -> list[float]:
+        maps, seen = fit_all(regime, frozenset(held))
+        query, rows = labels.queries[row : row + 1], np.array([row])
+        return [float(score((query @ matrix).astype(np.float32), rows, seen)[0]) for matrix in maps]
+
+    weights = {"fresh": 1 - traffic, "recurring": traffic}
+    fold_of = {"fresh": labels.query_fold, "recurring": labels.plain_fold}
+    n = len(labels)
+    scores = {
+        regime: np.array([score_one(regime, {int(fold[row])}, row) for row in range(n)]).T
+        for regime, fold in fold_of.items()
+    }
+    picked = np.zeros(n)
+    for regime, fold in fold_of.items():
+        other = "fresh" if regime == "recurring" else "recurring"
+        for outer in np.unique(fold) if weights[regime] else ():
+            rows = [row for row in range(n) if fold[row] != outer]
+            inner = np.mean([score_one(regime, {int(outer), int(fold[row])}, row) for row in rows], axis=0)
+            means = weights[regime] * inner + weights[other] * scores[other][:, rows].mean(axis=1)
+            held = fold == outer
+            picked[held] += weights[regime] * scores[regime][int(np.argmax(means)), held]
+    return scores, picked, sum(weights[regime] * scores[regime].mean(axis=1) for regime in weights)
+
+
+@pytest.mark.parametrize("traffic", [0.0, 1.0, 0.3])
+def test_scores_and_nesting_equal_a_slow_obvious_loop(make_labels: LabelsMaker, traffic: float) -> None:
+    labels, _ = make_labels(queries=24, documents=40, d_query=4, d_document=4, positives=2, folds=3)
+    priors: dict[str, Term] = {"identity": Identity(4), "turned": Dense(np.roll(np.eye(4), 1, axis=0))}
+    estimators: list[Estimator] = [Ridge(strengths=(0.01, 1.0), ranks=(None, 1)), Softmax(strengths=(0.1,), own=2)]
     score = overlap_score(labels)
-    found = choose(labels, prior=prior, estimators=[ridge], rank_score=score)
-
-    def fit_and_score(held: set[int], strength: float | None, row: int) -> float:
-        fitting = labels.without_folds(held)
-        query = labels.queries[row : row + 1]
-        adapted = query.copy()
-        if strength is not None:
-            adapted += query @ ridge.path(fitting, prior).at(strength).to_dense()
-        return float(score(adapted, np.array([row]), np.unique(fitting.pair_row))[0])
-
-    settings = [None, 0.01, 0.1, 1.0]
-    for row, fold in enumerate(labels.query_fold):
-        expected = [fit_and_score({int(fold)}, strength, row) for strength in settings]
-        assert np.allclose(found.scores[:, row], expected, atol=1e-5)
-    for outer in labels.folds:
-        inner = [row for row, fold in enumerate(labels.query_fold) if fold != outer]
-        means = [
-            np.mean([fit_and_score({outer, int(labels.query_fold[row])}, strength, row) for row in inner])
-            for strength in settings
-        ]
-        best = int(np.argmax(means))
-        rows = np.flatnonzero(labels.query_fold == outer)
-        assert np.allclose(found.nested[rows], found.scores[best, rows])
+    found = choose(labels, priors=priors, estimators=estimators, rank_score=score, traffic=traffic)
+    scores, picked, means = slow_choice(labels, priors, estimators, score, traffic)
+    assert [record.regime for record in found.evidence] == ["fresh", "recurring"]
+    for record in found.evidence:
+        assert np.allclose(record.scores, scores[record.regime], atol=2e-5)
+        assert bool(record.inner) == ((traffic if record.regime == "recurring" else 1 - traffic) > 0)
+    assert np.allclose(found.means(), means, atol=2e-5)
+    base = (1 - traffic) * scores["fresh"][0] + traffic * scores["recurring"][0]
+    assert found.verdict.base == pytest.approx(base.mean(), abs=2e-5)
+    assert found.verdict.adapted == pytest.approx(picked.mean(), abs=2e-5)
+    assert found.verdict.gain == pytest.approx((picked - base).mean(), abs=4e-5)
+    assert found.verdict.standard_error == pytest.approx((picked - base).std(ddof=1) / np.sqrt(24), abs=4e-5)
     assert found.chosen == found.candidates[int(np.argmax(found.means()))]
+    assert found.verdict.queries == 24
 
 
-def test_no_scored_query_or_its_held_out_documents_are_seen(make_task: Callable[..., Dataset]) -> None:
-    labels = labels_of(make_task(queries=40, positives=3))
+def test_candidates_are_the_priors_and_then_each_setting_over_each() -> None:
+    pairs = (("a", Identity(3)), ("b", Zero(3, 3)))
+    labels = small_labels()
+    found = choose(
+        labels,
+        priors=dict(pairs),
+        estimators=[Constant((0.1, 1.0), (None, 2)), Ridge("shared", (5.0,))],
+        rank_score=flat_score,
+    )
+    settings = [("constant", "dual", s, r) for s in (0.1, 1.0) for r in (None, 2)] + [("ridge", "shared", 5.0, None)]
+    expected = [Candidate("a"), Candidate("b")]
+    expected += [Candidate(name, *setting) for name, _ in pairs for setting in settings]  # type: ignore[arg-type]
+    assert list(found.candidates) == expected
+
+
+def small_labels(count: int = 30) -> Labels:
+    rng = np.random.default_rng(0)
+    names = [str(row) for row in range(count)]
+    task = Dataset(
+        EmbeddingSet(names, rng.normal(size=(count, 3))),
+        EmbeddingSet(names, rng.normal(size=(count, 3))),
+        Qrels({name: {name: 1} for name in names}),
+    )
+    return Labels.build(task, TwoWayFolds.build(task), prior=Identity(3), mining=Mining("top", 2))
+
+
+@pytest.mark.parametrize("traffic", [0.0, 0.5, 1.0])
+def test_what_counts_as_seen(make_labels: LabelsMaker, traffic: float) -> None:
+    """Fresh: exactly the relevant documents of the queries fitted on; recurring: none."""
+    labels, prior = make_labels(queries=40, positives=3)
     calls = []
 
-    def rank_score(adapted: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
-        folds = set(labels.query_fold[rows])
-        assert len(folds) <= 2
-        held = set(labels.pair_row[np.isin(labels.pair_fold, list(folds))])
-        assert not held & set(seen)
-        calls.append(folds)
+    def rank_score(adapted: FloatArray, rows: np.ndarray, seen: np.ndarray) -> Float64Array:
+        calls.append((frozenset(np.unique(rows).tolist()), frozenset(seen.tolist())))
         return np.zeros(len(adapted))
 
-    choose(labels, prior=Zero(6, 6), estimators=[Ridge((1.0,))], rank_score=rank_score)
-    assert len(calls) == 5 + 10
+    choose(labels, priors={"identity": prior}, estimators=[Ridge()], rank_score=rank_score, traffic=traffic)
+    expected: set[tuple[frozenset[int], frozenset[int]]] = set()
+    for regime, fold in (("fresh", labels.query_fold), ("recurring", labels.plain_fold)):
+        nested = (1 - traffic if regime == "fresh" else traffic) > 0
+        for one in range(5):
+            for other in range(one, 5) if nested else [one]:
+                held = np.isin(fold, [one, other])
+                relevant = {
+                    int(labels.item_row[item])
+                    for query, item in zip(labels.pair_query, labels.pair_item, strict=True)
+                    if not held[query] and labels.item_fold[item] not in (one, other)
+                }
+                rows = frozenset(np.flatnonzero(held).tolist())
+                expected.add((rows, frozenset(relevant if regime == "fresh" else ())))
+    assert set(calls) == expected
+    for rows, seen in expected:
+        for row in rows:
+            mine = set(labels.item_row[labels.pair_item[labels.pair_query == row]].tolist())
+            assert mine - seen, "a query is scored with nothing unseen left"
 
 
-def test_of_equals_the_strongest_pull_wins(make_task: Callable[..., Dataset]) -> None:
-    labels = labels_of(make_task(d_query=4, d_document=4))
-    equal = choose(
-        labels,
-        prior=Identity(4),
-        estimators=[Constant((0.1, 1.0))],
-        rank_score=lambda adapted, rows, seen: np.full(len(adapted), 0.5),
-    )
-    assert equal.chosen == KEEP
-    assert equal.verdict.decision == "keep"
-    assert equal.verdict.gain == 0
+def test_of_equals_the_strongest_pull_wins() -> None:
+    labels, priors = small_labels(), {"identity": Identity(3)}
+    equal = choose(labels, priors=priors, estimators=[Constant((0.1, 1.0))], rank_score=flat_score)
+    assert (equal.chosen, equal.verdict.decision, equal.verdict.gain) == (KEEP, "keep", 0)
 
-    def only_corrected(adapted: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    def only_corrected(adapted: FloatArray, rows: np.ndarray, seen: np.ndarray) -> Float64Array:
         return np.asarray(~np.isclose(adapted, labels.queries[rows]).all(axis=1), dtype=float)
 
-    better = choose(labels, prior=Identity(4), estimators=[Constant((0.1, 1.0))], rank_score=only_corrected)
-    assert better.chosen == Candidate("constant", 1.0)
+    estimators = [Constant((0.1, 1.0), (2, None, 1)), Constant((1.0,), (None, 2, 1), family="shared")]
+    better = choose(labels, priors=priors, estimators=estimators, rank_score=only_corrected)
+    assert better.chosen == Candidate("identity", "constant", "shared", 1.0, 1)
     assert better.verdict.decision == "adapt"
 
 
+@pytest.mark.parametrize("traffic", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(("threshold", "decision"), [(0.0, "adapt"), (1.0, "adapt"), (1e6, "keep")])
-def test_the_gain_must_exceed_the_threshold_in_standard_errors(
-    make_task: Callable[..., Dataset], threshold: float, decision: str
-) -> None:
-    labels = labels_of(make_task(d_query=4, d_document=4))
+def test_the_gain_must_exceed_the_threshold_in_standard_errors(threshold: float, decision: str, traffic: float) -> None:
+    """Both regimes measure the same queries, so mixing two equal ones changes no standard error."""
+    labels = small_labels()
     noise = np.random.default_rng(0).normal(size=len(labels))
 
-    def rank_score(adapted: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    def rank_score(adapted: FloatArray, rows: np.ndarray, seen: np.ndarray) -> Float64Array:
         moved = ~np.isclose(adapted, labels.queries[rows]).all(axis=1)
         return np.where(moved, 0.3 + 0.2 * noise[rows], 0.0)
 
-    found = choose(labels, prior=Identity(4), estimators=[Constant((1.0,))], rank_score=rank_score, threshold=threshold)
+    found = choose(
+        labels,
+        priors={"identity": Identity(3)},
+        estimators=[Constant((1.0,))],
+        rank_score=rank_score,
+        threshold=threshold,
+        traffic=traffic,
+    )
     gains = 0.3 + 0.2 * noise
     assert found.verdict.decision == decision
     assert found.verdict.gain == pytest.approx(gains.mean())
@@ -128,11 +222,27 @@ def test_the_gain_must_exceed_the_threshold_in_standard_errors(
     assert found.standard_errors()[1] == pytest.approx(found.verdict.standard_error)
 
 
-def test_too_few_labels_keep_the_prior_and_say_so(make_task: Callable[..., Dataset]) -> None:
-    labels = labels_of(make_task(queries=9))
-    found = choose(labels, prior=Identity(6), estimators=[Ridge()], rank_score=overlap_score(labels))
+def test_no_gain_is_no_reason_to_adapt_even_at_a_threshold_of_zero() -> None:
+    found = choose(
+        small_labels(),
+        priors={"identity": Identity(3)},
+        estimators=[Constant((1.0,))],
+        rank_score=flat_score,
+        threshold=0.0,
+    )
+    assert found.verdict.decision == "keep"
+    assert found.verdict.reason.startswith("there is no gain")
+
+
+@pytest.mark.parametrize("traffic", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_too_few_labels_keep_the_prior_and_say_so(count: int, traffic: float) -> None:
+    labels = small_labels(count)
+    found = choose(
+        labels, priors={"identity": Identity(3)}, estimators=[Ridge()], rank_score=flat_score, traffic=traffic
+    )
     assert (found.chosen, found.verdict.decision) == (KEEP, "keep")
-    assert "9 labelled queries are too few" in found.verdict.reason
+    assert f"{count} labelled queries are too few" in found.verdict.reason
     assert found.to_json()["candidates"][0]["mean"] == 0
 
 
@@ -140,34 +250,143 @@ def test_one_relevant_document_for_all_keeps_the_prior() -> None:
     rng = np.random.default_rng(0)
     task = Dataset(
         EmbeddingSet(range(20), rng.normal(size=(20, 4))),
-        EmbeddingSet(["a", "b"], rng.normal(size=(2, 4))),
-        Qrels({str(row): {"a": 1} for row in range(20)}),
+        EmbeddingSet(["a", "b"], np.vstack([np.ones((1, 4)), 2 * np.ones((1, 4))])),
+        Qrels({str(row): {"ab"[row % 2]: 1} for row in range(20)}),
     )
-    labels = labels_of(task)
-    found = choose(labels, prior=Identity(4), estimators=[Ridge()], rank_score=overlap_score(labels))
+    labels = Labels.build(task, TwoWayFolds.build(task), prior=Identity(4), mining=Mining(count=8))
+    assert not np.any(labels.negatives >= 0)
+    fitted: list[Estimator] = [Ridge(), Softmax()]
+    found = choose(labels, priors={"identity": Identity(4)}, estimators=fitted, rank_score=overlap_score(labels))
     assert found.verdict.decision == "keep"
     assert "one document" in found.verdict.reason
+    memory = choose(
+        labels, priors={"identity": Identity(4)}, estimators=fitted, rank_score=overlap_score(labels), traffic=1.0
+    )
+    assert [record.regime for record in memory.evidence] == ["recurring"]
+    assert np.all(np.isfinite(memory.means()))
 
 
-def test_progress_counts_every_fit(make_task: Callable[..., Dataset]) -> None:
-    labels = labels_of(make_task())
+@pytest.mark.parametrize(("traffic", "fresh", "plain"), [(0.0, 2, 5), (0.5, 2, 5), (0.5, 5, 2), (1.0, 5, 1)])
+def test_two_folds_cannot_be_nested_and_the_verdict_says_so(traffic: float, fresh: int, plain: int) -> None:
+    labels = small_labels()
+    labels = replace(
+        labels,
+        query_fold=labels.query_fold % fresh,
+        item_fold=np.where(labels.item_fold >= 0, labels.item_fold % fresh, -1),
+        plain_fold=labels.plain_fold % plain,
+    )
+    found = choose(
+        labels, priors={"identity": Identity(3)}, estimators=[Ridge()], rank_score=flat_score, traffic=traffic
+    )
+    assert (found.chosen, found.verdict.decision) == (KEEP, "keep")
+    assert "ask for more folds" in found.verdict.reason
+
+
+@pytest.mark.parametrize("traffic", [-0.1, 1.1, float("nan"), float("inf")])
+def test_traffic_is_a_share(traffic: float) -> None:
+    with pytest.raises(ParameterError, match="recurring traffic"):
+        choose(small_labels(), priors={"identity": Identity(3)}, estimators=[], rank_score=flat_score, traffic=traffic)
+
+
+@pytest.mark.parametrize(("traffic", "fits"), [(0.0, 15 + 5), (1.0, 5 + 15), (0.5, 30)])
+def test_progress_counts_every_fit(traffic: float, fits: int) -> None:
     seen: list[tuple[int, int]] = []
     choose(
-        labels,
-        prior=Identity(6),
-        estimators=[Ridge((1.0,))],
-        rank_score=overlap_score(labels),
+        small_labels(),
+        priors={"identity": Identity(3)},
+        estimators=[Ridge(strengths=(1.0,))],
+        rank_score=flat_score,
+        traffic=traffic,
         progress=lambda done, total: seen.append((done, total)),
     )
-    assert seen == [(done, 15) for done in range(1, 16)]
+    assert seen == [(done, fits) for done in range(1, fits + 1)]
 
 
-def test_the_evidence_is_plain_and_whole(make_task: Callable[..., Dataset]) -> None:
-    labels = labels_of(make_task())
-    found = choose(labels, prior=Identity(6), estimators=[Ridge((0.1, 1.0))], rank_score=overlap_score(labels))
-    evidence = found.to_json()
-    assert [row["strength"] for row in evidence["candidates"]] == [None, 0.1, 1.0]
-    for row, scores in zip(evidence["candidates"], found.scores, strict=True):
-        assert len(row["by_fold"]) == len(labels.folds)
-        assert row["mean"] == pytest.approx(scores.mean())
+def choose_with(labels: Labels, workers: int) -> Choice:
+    return choose(
+        labels,
+        priors={"identity": Identity(12)},
+        estimators=[
+            Ridge(strengths=(0.1, 1.0)),
+            Softmax(strengths=(0.03, 0.3)),
+            Softmax("shared", (0.1,), ranks=(None, 3)),
+        ],
+        rank_score=overlap_score(labels),
+        traffic=0.5,
+        workers=workers,
+    )
+
+
+def test_the_same_bits_for_every_number_of_workers(make_labels: LabelsMaker) -> None:
+    labels, _ = make_labels(queries=30, documents=60, d_query=12, d_document=12, positives=2, folds=3)
+    found = [choose_with(labels, workers) for workers in (1, 2, 1)]
+    for other in found[1:]:
+        assert other.to_json() == found[0].to_json()
+        for one, two in zip(found[0].evidence, other.evidence, strict=True):
+            assert np.array_equal(one.scores, two.scores)
+
+
+def test_the_evidence_is_plain_and_whole() -> None:
+    labels = small_labels()
+    found = choose(
+        labels,
+        priors={"identity": Identity(3)},
+        estimators=[Ridge(strengths=(0.1, 1.0), ranks=(None, 1))],
+        rank_score=overlap_score(labels),
+        traffic=0.25,
+    )
+    evidence = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert [row["strength"] for row in evidence["candidates"]] == [None, 0.1, 0.1, 1.0, 1.0]
+    assert [row["rank"] for row in evidence["candidates"]] == [None, None, 1, None, 1]
+    fresh, recurring = found.evidence
+    for number, row in enumerate(evidence["candidates"]):
+        assert row["mean"] == pytest.approx(0.75 * row["fresh"]["mean"] + 0.25 * row["recurring"]["mean"])
+        assert row["gain"] == pytest.approx(row["mean"] - evidence["candidates"][0]["mean"])
+        for record in (fresh, recurring):
+            assert row[record.regime]["mean"] == pytest.approx(record.scores[number].mean())
+            sizes = np.bincount(record.fold)
+            assert np.dot(row[record.regime]["by_fold"], sizes) / sizes.sum() == pytest.approx(
+                row[record.regime]["mean"]
+            )
+    gains = 0.75 * fresh.gains()[3] + 0.25 * recurring.gains()[3]
+    assert evidence["candidates"][3]["standard_error"] == pytest.approx(gains.std(ddof=1) / np.sqrt(len(gains)))
     assert evidence["verdict"]["decision"] in {"adapt", "keep"}
+    assert evidence["verdict"]["traffic"] == 0.25
+    assert evidence["chosen"]["name"] == str(found.chosen)
+
+
+def test_no_estimator_leaves_the_priors(make_labels: LabelsMaker) -> None:
+    labels, _ = make_labels()
+    turned = Dense(np.roll(np.eye(6), 1, axis=0))
+    found = choose(
+        labels, priors={"identity": Identity(6), "turned": turned}, estimators=[], rank_score=overlap_score(labels)
+    )
+    assert found.candidates == (Candidate("identity"), Candidate("turned"))
+    assert found.chosen == found.candidates[int(np.argmax(found.means()))]
+
+
+def test_a_turn_that_all_queries_share_is_learned_and_noise_is_not() -> None:
+    """The whole engine on a task whose answer is known, and on one that has none."""
+    rng = np.random.default_rng(0)
+    documents = rng.normal(size=(80, 8))
+    turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    for queries, decision in ((documents @ turn, "adapt"), (rng.normal(size=(80, 8)), "keep")):
+        task = Dataset(
+            EmbeddingSet(range(80), queries),
+            EmbeddingSet(range(80), documents),
+            Qrels({row: {row: 1} for row in range(80)}),
+        )
+        labels = Labels.build(task, TwoWayFolds.build(task), prior=Identity(8), mining=Mining(count=4))
+
+        def first_place(
+            adapted: FloatArray, rows: np.ndarray, seen: np.ndarray, held: FloatArray = documents
+        ) -> Float64Array:
+            scores = adapted @ held.T
+            scores[:, seen] = -np.inf
+            return np.asarray(scores.argmax(axis=1) == rows, dtype=np.float64)
+
+        estimators: list[Estimator] = [Ridge(), Softmax(strengths=(0.01, 1.0))]
+        found = choose(
+            labels, priors={"identity": Identity(8)}, estimators=estimators, rank_score=first_place, threshold=3.0
+        )
+        assert found.verdict.decision == decision

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askew.errors import DimensionError, InputError, MatchError, ParameterError
-from askew.evaluation import Evaluation, compare, paired_interval, paired_p_value
+from askew.evaluation import Evaluation, compare, holm, paired_interval, paired_p_value
 
 TIGHT = settings(max_examples=40, deadline=None)
 DIFFERENCES = st.lists(st.integers(-5, 5).map(lambda value: value / 10), min_size=1, max_size=30)
@@ -179,3 +179,36 @@ def test_wrong_arguments() -> None:
                 function(differences)
     with pytest.raises(DimensionError, match="shape"):
         paired_interval([[0.1]])
+
+
+@pytest.mark.parametrize(
+    ("given", "corrected"),
+    [
+        ([], []),
+        ([0.2], [0.2]),
+        ([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]),
+        ([0.04, 0.01, 0.03, 0.02], [0.06, 0.04, 0.06, 0.06]),
+        ([0.01, 0.01, 0.5], [0.03, 0.03, 0.5]),
+        ([0.6, 0.7], [1.0, 1.0]),
+        ([0.0, 1.0], [0.0, 1.0]),
+        ([0.001, 0.01, 0.3, 0.04, 0.2], [0.005, 0.04, 0.4, 0.12, 0.4]),
+    ],
+)
+def test_holm_gives_what_a_hand_computes(given: list[float], corrected: list[float]) -> None:
+    assert holm(given).tolist() == pytest.approx(corrected)
+
+
+@given(values=st.lists(st.floats(0, 1), max_size=12), level=st.sampled_from([0.01, 0.05, 0.3]))
+def test_holm_rejects_what_stepping_down_rejects(values: list[float], level: float) -> None:
+    rejected = set()
+    for step, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
+        if values[place] * (len(values) - step) > level:
+            break
+        rejected.add(place)
+    assert {place for place, value in enumerate(holm(values)) if value <= level} == rejected
+
+
+@pytest.mark.parametrize("wrong", [[-0.1], [1.1], [math.nan], 0.5, [[0.5]]])
+def test_holm_takes_p_values_alone(wrong: object) -> None:
+    with pytest.raises(ParameterError, match="not numbers from 0 to 1"):
+        holm(wrong)  # type: ignore[arg-type]  # that is what is tested

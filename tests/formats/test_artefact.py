@@ -17,7 +17,7 @@ import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askew.adapters import Adapter, Canaries, Provenance
+from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.data import EmbeddingSet
 from askew.errors import ArtefactError, OutputError
 from askew.formats.artefact import load_adapter, save_adapter
@@ -25,6 +25,7 @@ from askew.linalg import FloatArray
 from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
 
 FILES = ["manifest.json", "tensors.safetensors"]
+SEEN = ("queries", "positives", "negatives")
 RNG = np.random.default_rng(0)
 
 
@@ -59,6 +60,7 @@ def provenance(d_query: int, d_document: int) -> Provenance:
         document_canaries=Canaries.pick(EmbeddingSet(range(2), matrix(2, d_document, "float32")), {}),
         fingerprint="0123456789abcdef",
         record={"labels": 3, "verdict": {"decision": "adapt", "gain": 0.125}, "list": [1, None, True, "日本"]},
+        seen=Seen.of(queries=["q1", "q2"], positives=["a", "b", "é"], negatives=["c"]),
     )
 
 
@@ -89,6 +91,12 @@ def same_canaries(first: Canaries | None, second: Canaries | None) -> bool:
     return (first.ids, first.texts) == (second.ids, second.texts) and same_array(first.vectors, second.vectors)
 
 
+def same_seen(first: Seen | None, second: Seen | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return all(same_array(getattr(first, name), getattr(second, name)) for name in SEEN)
+
+
 def assert_same(first: Adapter, second: Adapter) -> None:
     assert same_term(first.operator.prior, second.operator.prior)
     assert same_term(first.operator.delta, second.operator.delta)
@@ -99,6 +107,7 @@ def assert_same(first: Adapter, second: Adapter) -> None:
     assert dict(one.record) == dict(two.record)
     assert same_canaries(one.query_canaries, two.query_canaries)
     assert same_canaries(one.document_canaries, two.document_canaries)
+    assert same_seen(one.seen, two.seen)
 
 
 def names(folder: Path) -> list[str]:
@@ -160,6 +169,28 @@ def test_the_manifest_is_for_people(tmp_path: Path) -> None:
     assert [manifest[key] for key in ("d_query", "d_document", "similarity")] == [4, 3, "cosine"]
     assert manifest["prior"] == {"kind": "dense"}
     assert manifest["correction"] == {"kind": "factored", "rank": 2}
+    assert manifest["seen"] == {"queries": 2, "positives": 3, "negatives": 1}
+
+
+def test_what_was_seen_tells_no_id_and_still_knows_them(tmp_path: Path) -> None:
+    folder = save_adapter(full(), tmp_path / "a")
+    seen = load_adapter(folder).provenance.seen
+    assert seen is not None
+    assert seen.positives.dtype == np.uint64
+    assert (seen.knows_query("q1"), seen.knows_query("a")) == (True, False)
+    assert seen.split_documents("abcd") == (frozenset("ab"), frozenset("c"), frozenset("d"))
+
+
+def test_an_adapter_from_before_seen_was_noted_loads(sound: dict[str, bytes], tmp_path: Path) -> None:
+    older = with_tensors(sound, lambda tensors: [tensors.pop(f"seen.{name}") for name in SEEN])
+    older = with_manifest(older, lambda manifest: manifest.pop("seen"))
+    assert load_adapter(put(tmp_path / "a", older)).provenance.seen is None
+
+
+def test_nothing_seen_is_not_the_same_as_not_noted(tmp_path: Path) -> None:
+    nothing = Provenance(seen=Seen.of(queries=[], positives=[], negatives=[]))
+    loaded = load_adapter(save_adapter(Adapter(BilinearOperator.identity(2), provenance=nothing), tmp_path / "a"))
+    assert same_seen(loaded.provenance.seen, nothing.seen)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, object(), {1, 2}, b"x", np.float32(1), MappingProxyType({})])
@@ -442,6 +473,9 @@ MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a fingerprint that is null": put_in("fingerprint", value=None),
     "a record that is a list": put_in("record", value=[["a", 1]]),
     "a record that is null": put_in("record", value=None),
+    "another count of seen queries": put_in("seen", "queries", value=3),
+    "a seen that is a list": put_in("seen", value=[]),
+    "a seen without counts": put_in("seen", value={}),
 }
 
 
@@ -469,6 +503,16 @@ TENSORS: dict[str, Callable[[dict[str, Any]], object]] = {
     "canaries of one axis": lambda tensors: tensors.update({"canaries.query": np.ones(4)}),
     "canaries with a NaN": lambda tensors: tensors.update({"canaries.query": np.full((4, 4), np.nan)}),
     "canaries of ints": lambda tensors: tensors.update({"canaries.query": np.ones((4, 4), dtype=np.int8)}),
+    "no seen positives": lambda tensors: tensors.pop("seen.positives"),
+    "seen positives of floats": lambda tensors: tensors.update({"seen.positives": np.arange(3.0)}),
+    "seen positives of int64": lambda tensors: tensors.update({"seen.positives": np.arange(3)}),
+    "seen positives out of order": lambda tensors: tensors.update(
+        {"seen.positives": tensors["seen.positives"][::-1].copy()}
+    ),
+    "seen positives of two axes": lambda tensors: tensors.update({"seen.positives": np.ones((3, 1), np.uint64)}),
+    "a seen negative that is a positive": lambda tensors: tensors.update(
+        {"seen.negatives": tensors["seen.positives"][:1]}
+    ),
     "one canary less": lambda tensors: tensors.update({"canaries.query": np.ones((3, 4))}),
 }
 
@@ -539,7 +583,7 @@ JSON = st.recursive(
 )
 KEYS = [
     *("format", "format_version", "tensors_sha256", "d_query", "d_document", "similarity", "prior", "correction"),
-    *("query_encoder", "document_encoder", "fingerprint", "canaries", "record"),
+    *("query_encoder", "document_encoder", "fingerprint", "canaries", "record", "seen"),
 ]
 
 

@@ -184,9 +184,12 @@ def test_the_first_screen_tells_the_verdict_its_reason_and_its_numbers(full: Fit
 def test_the_page_and_the_text_hold_every_measured_number(full: FitSummary) -> None:
     page, text = Page(render_html(full)).text, render_markdown(full)
     for row in full.candidates:
-        for shown in (page, text):
-            assert f"{row.mean:.4f}" in shown
-            assert f"{row.standard_error:.4f}" in shown
+        assert f"{row.mean:.4f}" in page
+        assert f"{row.standard_error:.4f}" in page
+    for name in {row.name for row in full.candidates}:  # the text has one of each: it has to be short
+        best = max((row for row in full.candidates if row.name == name), key=lambda row: (row.chosen, row.mean))
+        assert f"{best.mean:.4f} | {best.standard_error:.4f}" in text
+    assert f"Of {len(full.candidates)} candidates, one of each kind" in text
     for query in full.per_query:
         assert f"{query.query_id} " in page
     for case in full.helped + full.hurt:
@@ -284,3 +287,13 @@ def test_more_queries_than_a_table_takes_are_cut_in_the_middle_and_said(make_sum
     assert '<td class="number">2500</td>' in html
     assert '<td class="number">2501</td>' not in html
     assert '<td class="number">6000</td>' in html
+
+
+def test_other_systems_are_named_in_the_tables(make_summary: Any) -> None:
+    plain = make_summary().comparisons[0]
+    other = dataclasses.replace(plain, system="nearest past query", reference="adapters/old")
+    assert (plain.label, other.label) == ("all", "all: nearest past query against adapters/old")
+    summary = make_summary(comparisons=(plain, other))
+    assert "nDCG@10, all: nearest past query against adapters/old" in Page(render_html(summary)).text
+    assert "| nDCG@10 | all: nearest past query against adapters/old |" in render_markdown(summary)
+    assert FitSummary.from_json(summary.to_json()) == summary

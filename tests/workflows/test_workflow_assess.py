@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from askew.adapters import Adapter
+from askew.adapters import Adapter, Seen
 from askew.data import Dataset, EmbeddingSet, Qrels
 from askew.operators import BilinearOperator, Dense, Identity
 from askew.workflows import fit
-from askew.workflows.assess import DEPTH, MEASURES, assess, base_of, search_judged
+from askew.workflows.assess import (
+    CLASSES,
+    DEPTH,
+    MEASURES,
+    assess,
+    assess_parts,
+    base_of,
+    remembered,
+    search_judged,
+    trained_on,
+)
+
+pytestmark = pytest.mark.usefixtures("few_candidates")
 
 # Two axes: the base ranks a, b, c for "x", an adapter that swaps the axes ranks c, b, a.
 SWAP = Adapter(BilinearOperator(Identity(2), Dense(np.array([[-1.0, 1.0], [1.0, -1.0]]))))
@@ -120,3 +133,113 @@ def test_the_seed_moves_the_interval_alone(test: Dataset, train: Dataset) -> Non
     assert first.comparisons != other.comparisons
     for one, two in zip(first.comparisons, other.comparisons, strict=True):
         assert replace(one, low=0, high=0, p_value=0) == replace(two, low=0, high=0, p_value=0)
+
+
+def many(seed: int = 0) -> tuple[Dataset, Adapter, Seen]:
+    """8 queries with up to six of 30 relevant documents, graded; a random map; a random past."""
+    rng = np.random.default_rng(seed)
+    documents = EmbeddingSet([f"d{row}" for row in range(30)], rng.normal(size=(30, 5)))
+    queries = EmbeddingSet([f"q{row}" for row in range(8)], rng.normal(size=(8, 5)))
+    grades = {
+        f"q{row}": {f"d{name}": int(rng.integers(0, 4)) for name in rng.permutation(30)[: 1 + row % 6]}
+        for row in range(8)
+    }
+    seen = Seen.of(queries=["q1"], positives=[f"d{row}" for row in range(10)], negatives=["d11", "d12", "d13", "d1"])
+    task = Dataset(queries, documents, Qrels({query: {**held, "d3": 1, "d20": 2} for query, held in grades.items()}))
+    return task, Adapter(BilinearOperator(Identity(5), Dense(rng.normal(size=(5, 5))))), seen
+
+
+def ndcg_by_hand(ranking: list[str], gains: dict[str, float], k: int = 10) -> float:
+    best = sorted(gains.values(), reverse=True)
+    ideal = sum(gain / np.log2(place + 2) for place, gain in enumerate(best[:k]))
+    return float(sum(gains.get(name, 0) / np.log2(place + 2) for place, name in enumerate(ranking[:k])) / ideal)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_are_what_a_slow_count_gives(seed: int) -> None:
+    task, adapter, seen = many(seed)
+    kinds = [{f"d{row}" for row in range(10)}, {"d11", "d12", "d13"}]
+    kinds.append(set(task.documents.ids) - kinds[0] - kinds[1])
+    parts = dict(assess_parts(task, adapter, seen))
+    for name, members in zip(CLASSES, kinds, strict=True):
+        expected: dict[str, tuple[float, float]] = {}
+        for query in task.qrels.queries:
+            relevant = task.qrels.positives(query)
+            gains = {document: grade for document, grade in relevant.items() if document in members}
+            if gains:
+                pair: list[Any] = []
+                vector = task.queries.matrix[task.queries.row(query)]
+                for asked in (vector, adapter.apply(vector)):
+                    scores = task.documents.matrix @ asked
+                    ranked = [task.documents.ids[row] for row in np.argsort(-scores)]
+                    pair.append(ndcg_by_hand([d for d in ranked if d not in relevant or d in members], gains))
+                expected[query] = (pair[0], pair[1])
+        if not expected:
+            assert name not in parts
+            continue
+        found = parts[name]
+        assert found.base.queries == tuple(expected)
+        np.testing.assert_allclose(found.base.per_query("nDCG@10"), [pair[0] for pair in expected.values()])
+        np.testing.assert_allclose(found.adapted.per_query("nDCG@10"), [pair[1] for pair in expected.values()])
+
+
+def test_the_parts_stand_in_one_order_with_their_measures() -> None:
+    task, adapter, seen = many()
+    parts = assess_parts(task, adapter, seen, measures=["RR", "R@20"])
+    assert [name for name, _ in parts] == ["all", "unseen", *CLASSES]
+    assert [[row.measure for row in found.comparisons] for _, found in parts] == [["RR", "R@20"]] * 2 + [["RR"]] * 3
+    whole, unseen = parts[0][1], parts[1][1]
+    expected = assess(task, adapter, measures=["RR", "R@20"])
+    apart = assess(task, adapter, measures=["RR", "R@20"], without=[f"d{row}" for row in range(10)])
+    assert expected is not None
+    assert apart is not None
+    assert whole.comparisons == expected.comparisons
+    assert unseen.comparisons == apart.comparisons
+    assert len(unseen.adapted_run.documents("q0")) == 20
+
+
+def test_all_is_cut_to_the_depth_that_was_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    documents = EmbeddingSet(range(150), rng.normal(size=(150, 4)))
+    task = Dataset(EmbeddingSet(["q"], rng.normal(size=(1, 4))), documents, Qrels({"q": dict.fromkeys(range(60), 1)}))
+    seen = Seen.of(queries=[], positives=["0"], negatives=[])
+    whole = assess_parts(task, Adapter(BilinearOperator.identity(4)), seen, measures=["AP"])[0][1]
+    alone = assess(task, Adapter(BilinearOperator.identity(4)), measures=["AP"])
+    assert alone is not None
+    assert len(whole.base_run.documents("q")) == len(alone.base_run.documents("q")) == DEPTH
+    assert whole.comparisons == alone.comparisons
+
+
+def test_what_nobody_noted_is_not_told_apart() -> None:
+    task, adapter, _ = many()
+    assert [name for name, _ in assess_parts(task, adapter, None)] == ["all"]
+
+
+def test_a_past_elsewhere_leaves_everything_unseen() -> None:
+    task, adapter, _ = many()
+    elsewhere = Seen.of(queries=["x"], positives=["y"], negatives=["z"])
+    parts = dict(assess_parts(task, adapter, elsewhere))
+    assert list(parts) == ["all", "unseen", "never seen"]
+    assert parts["all"].comparisons == parts["unseen"].comparisons
+    assert parts["never seen"].comparisons == parts["all"].comparisons[:1]
+
+
+def test_training_queries_among_the_judged_are_told() -> None:
+    task, adapter, seen = many()
+    (found,) = trained_on(task, seen)
+    assert (found.code, found.level, found.count, found.examples) == ("trained-queries", "warning", 1, ("q1",))
+    assert found.message.startswith("1 of the 8 judged queries were training queries")
+    assert trained_on(task.only(["q0"]), seen) == trained_on(task, None) == ()
+    fitted = replace(adapter, provenance=replace(adapter.provenance, seen=seen))
+    assert remembered(fitted) is seen
+    assert remembered(base_of(fitted)) is None
+
+
+def test_a_fit_notes_what_it_has_seen(train: Dataset) -> None:
+    seen = fit(train).candidate.provenance.seen
+    assert seen is not None
+    assert all(seen.knows_query(query) for query in train.labelled)
+    positive, negative, never = seen.split_documents(train.documents.ids)
+    assert positive == {document for query in train.labelled for document in train.qrels.positives(query)}
+    assert negative
+    assert len(positive) + len(negative) + len(never) == len(train.documents)

@@ -14,6 +14,8 @@ from askew.errors import LabelError, MatchError, OutputError, ParameterError
 from askew.formats import load_adapter, write_embeddings, write_qrels
 from askew.workflows.deliver import check_places, deliver, read_splits
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 
 def write_folder(task: Dataset, root: Path, **splits: Qrels) -> Path:
     for side, embeddings in (("queries", task.queries), ("docs", task.documents)):
@@ -89,8 +91,11 @@ def test_a_delivery_holds_what_it_wrote(train: Dataset, test: Dataset, tmp_path:
         command="the command",
         progress=lambda done, total: steps.append((done, total)),
     )
-    assert steps == [(done, 15) for done in range(1, 16)]
-    assert [subset for subset, _ in held.tests] == ["all", "unseen"]
+    assert steps == [(done, len(steps)) for done in range(1, len(steps) + 1)]
+    assert [subset for subset, _ in held.trial.parts[:2]] == ["all", "unseen"]
+    assert [subset for subset, _ in held.trial.parts[2:]] == [
+        "negative only"
+    ]  # the corpus is small: all of it was mined
     loaded = load_adapter(held.adapter_path)
     assert loaded.provenance.record["verdict"] == held.fit.choice.verdict.to_json()
     assert (loaded.apply(test.queries.matrix) == held.fit.adapter.apply(test.queries.matrix)).all()
@@ -98,13 +103,13 @@ def test_a_delivery_holds_what_it_wrote(train: Dataset, test: Dataset, tmp_path:
     assert "the command" in held.report_path.read_text(encoding="utf-8")
     plain = held.to_json()
     assert plain["verdict"]["decision"] == "adapt"
-    assert [row["difference"] for row in plain["tests"]] == [row.difference for _, row in held.comparisons]
-    assert [row.difference for row in held.summary.comparisons] == [row.difference for _, row in held.comparisons]
+    assert [row["difference"] for row in plain["tests"]] == [row.difference for _, row in held.trial.comparisons]
+    assert [row.difference for row in held.summary.comparisons] == [row.difference for _, row in held.trial.comparisons]
 
 
 def test_without_a_report_none_is_written(train: Dataset, tmp_path: Path) -> None:
     held = deliver(train, None, tmp_path / "a")
-    assert (held.report_path, held.tests, held.to_json()["report"]) == (None, (), None)
+    assert (held.report_path, held.trial.parts, held.to_json()["report"]) == (None, (), None)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 

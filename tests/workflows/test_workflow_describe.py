@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from askew.report import FitSummary
 from askew.workflows import fit
 from askew.workflows.deliver import Delivery, deliver
 from askew.workflows.describe import describe
+
+pytestmark = pytest.mark.usefixtures("few_candidates")
 
 ONES = np.ones((4, 1))
 TURN = np.array([[0.0, 1.0], [-1.0, 0.0]])
@@ -70,14 +74,23 @@ def test_a_fitted_adapter_tells_its_evidence(train: Dataset) -> None:
     assert facts["reason"] == fitted.choice.verdict.reason
     assert (facts["labels"], facts["dataset"], facts["query_encoder"]) == (60, "turned", "tiny")
     assert len(facts["canaries"]) == 4
-    assert facts["record"]["candidates"][0]["estimator"] == "prior"
+    assert (facts["training_queries"], facts["training_positives"]) == (60, 60)
+    assert facts["training_negatives"] == len(fitted.adapter.provenance.seen.negatives)  # type: ignore[union-attr]
+    assert facts["record"]["candidates"][0]["estimator"] is None
+    assert len(facts["record"]["candidates"]) == 6
 
 
 @pytest.fixture(scope="module")
-def delivery(train: Dataset, test: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Delivery:
+def delivery(
+    train: Dataset,
+    test: Dataset,
+    tmp_path_factory: pytest.TempPathFactory,
+    choosing_from_few: Callable[[], AbstractContextManager[None]],
+) -> Delivery:
     texts = {f"d{row}": f"text of {row} " * 100 for row in range(150)}
     told = replace(test, document_texts=texts, query_texts={"q60": "the question"})
-    return deliver(train, told, tmp_path_factory.mktemp("summary") / "a", seed=4, command="how")
+    with choosing_from_few():
+        return deliver(train, told, tmp_path_factory.mktemp("summary") / "a", seed=4, command="how")
 
 
 def test_the_summary_says_what_the_fit_found(delivery: Delivery, train: Dataset) -> None:
@@ -87,9 +100,12 @@ def test_the_summary_says_what_the_fit_found(delivery: Delivery, train: Dataset)
     assert summary.verdict.threshold == choice.verdict.standard_error
     assert [candidate.mean for candidate in summary.candidates] == choice.means().tolist()
     assert [(c.name, c.strength) for c in summary.candidates if c.chosen] == [
-        (choice.chosen.estimator, choice.chosen.strength)
+        (f"{choice.chosen.estimator}, {choice.chosen.family}", choice.chosen.strength)
     ]
-    assert [row.subset for row in summary.comparisons] == ["all", "all", "unseen"]
+    lines = list(dict.fromkeys(candidate.name for candidate in summary.candidates))
+    assert lines == ["identity", "ridge, dual", "ridge, shared"]
+    subsets = [row.subset for row in summary.comparisons]
+    assert subsets == ["all", "all", "unseen", "unseen", "negative only"]
     assert (summary.reproduction.command, summary.reproduction.seed) == ("how", 4)
     assert FitSummary.from_json(json.loads(json.dumps(summary.to_json(), allow_nan=False))) == summary
 
@@ -104,7 +120,7 @@ def test_the_most_helped_and_most_hurt_are_in_order(delivery: Delivery) -> None:
 
 
 def test_cases_show_documents_before_and_after(delivery: Delivery) -> None:
-    found = delivery.tests[0][1]
+    found = delivery.trial.parts[0][1]
     for case in (*delivery.summary.helped, *delivery.summary.hurt):
         assert [document.doc_id for document in case.before] == list(found.base_run.documents(case.query_id)[:5])
         assert [document.doc_id for document in case.after] == list(found.adapted_run.documents(case.query_id)[:5])

@@ -9,6 +9,7 @@ import askew
 from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
 from askew.errors import ParameterError
 from askew.estimators import Labels
+from askew.operators import Identity
 from askew.workflows.fit import _rank_score
 
 
@@ -26,7 +27,7 @@ def pointing() -> Dataset:
 
 
 def test_documents_seen_in_fitting_leave_ranking_judgements_and_ideal(pointing: Dataset) -> None:
-    labels = Labels.build(pointing, TwoWayFolds.build(pointing))
+    labels = Labels.build(pointing, TwoWayFolds.build(pointing), prior=Identity(30))
     score = _rank_score(pointing, labels, "dot")
     adapted = np.asarray(pointing.queries.matrix, dtype=np.float64)
     rows, none = np.arange(20), np.empty(0, dtype=np.int64)
@@ -47,7 +48,7 @@ def test_cosine_is_what_the_choice_goes_by_under_cosine(pointing: Dataset) -> No
         EmbeddingSet(pointing.documents.ids, (np.eye(30) + 0.01) * norms[:, None]),
         pointing.qrels,
     )
-    labels = Labels.build(loud, TwoWayFolds.build(loud), similarity="cosine")
+    labels = Labels.build(loud, TwoWayFolds.build(loud), prior=Identity(30), similarity="cosine")
     adapted, rows, none = loud.queries.matrix.astype(np.float64), np.arange(20), np.empty(0, dtype=np.int64)
     assert _rank_score(loud, labels, "dot")(adapted, rows, none).mean() < 0.95
     assert _rank_score(loud, labels, "cosine")(adapted, rows, none).mean() == pytest.approx(1.0)

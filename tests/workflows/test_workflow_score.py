@@ -9,6 +9,7 @@ import pytest
 
 from askew.data import Dataset, EmbeddingSet, Qrels, Run
 from askew.errors import DimensionError, FormatError, ParameterError
+from askew.estimators import Ridge
 from askew.evaluation import evaluate
 from askew.formats import save_adapter, write_embeddings, write_qrels
 from askew.retrieval import search
@@ -28,7 +29,7 @@ def folder(whole: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def adapter(train: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_adapter(fit(train).adapter, tmp_path_factory.mktemp("score") / "adapter")
+    return save_adapter(fit(train, estimators=[Ridge()]).adapter, tmp_path_factory.mktemp("score") / "adapter")
 
 
 def test_the_base_is_a_plain_search(folder: Path, test: Dataset) -> None:
@@ -42,11 +43,27 @@ def test_the_base_is_a_plain_search(folder: Path, test: Dataset) -> None:
 
 def test_an_adapter_is_compared_with_its_base(folder: Path, adapter: Path) -> None:
     base, adapted = score(folder), score(folder, adapter=adapter)
-    leading = adapted.comparisons[0]
+    subset, leading = adapted.comparisons[0]
+    assert subset == "all"
     assert leading.base_mean == base.evaluation.mean("nDCG@10")
     assert leading.other_mean == adapted.evaluation.mean("nDCG@10")
     assert leading.low > 0
-    assert adapted.to_json()["comparisons"][0] == leading.to_json()
+    assert adapted.to_json()["comparisons"][0] == {"documents": "all", **leading.to_json()}
+    assert [(subset, row.measure) for subset, row in adapted.comparisons[:4]] == [
+        ("all", "nDCG@10"),
+        ("all", "R@100"),
+        ("unseen", "nDCG@10"),
+        ("unseen", "R@100"),
+    ]
+    assert {subset for subset, _ in adapted.comparisons[4:]} <= {"negative only", "never seen"}
+
+
+def test_queries_that_the_adapter_was_fitted_on_are_told(folder: Path, adapter: Path) -> None:
+    codes = [finding.code for finding in score(folder, adapter=adapter, split="train").findings]
+    assert codes == ["matched", "trained-queries"]
+    assert [finding.code for finding in score(folder, adapter=adapter).findings] == ["matched"]
+    (subset, row) = score(folder, adapter=adapter, split="train").comparisons[-1]
+    assert (subset, row.n) == ("positive in training", 60)
 
 
 def test_the_split_can_be_named(folder: Path) -> None:
@@ -108,7 +125,8 @@ def test_similarity_of_the_base_and_of_an_adapter(whole: Dataset, adapter: Path,
         cosine = score(tmp_path / "scaled", adapter=made, similarity="cosine")
         assert cosine.evaluation.mean("nDCG@10") == pytest.approx(unit.evaluation.mean("nDCG@10"))
         assert score(tmp_path / "scaled", adapter=made).evaluation.mean("nDCG@10") != cosine.evaluation.mean("nDCG@10")
-        assert [finding.code for finding in cosine.findings] == ["matched"]
+        assert cosine.findings[0].code == "matched"
+        assert {found.code for found in cosine.findings} <= {"matched", "trained-queries"}
 
 
 def embedded(dim: int, encoder: str | None) -> EmbeddingSet:

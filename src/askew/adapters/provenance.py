@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from askew.data import EmbeddingSet, stable_hash
 from askew.errors import EncoderMismatchError, InputError
 from askew.linalg import FloatArray, row_dots, row_norms
 from askew.linalg.fixed import Float64Array
 
-__all__ = ["Canaries", "Provenance"]
+__all__ = ["Canaries", "Provenance", "Seen"]
+
+HashArray = npt.NDArray[np.uint64]
 
 _CANARY_COUNT = 4
 # float16 keeps 0.999999 and int8 quantisation about 0.99; another version of a model falls far below.
@@ -83,6 +86,76 @@ def _unit(embeddings: EmbeddingSet, names: Sequence[str]) -> Float64Array:
 
 
 @dataclass(frozen=True, eq=False)
+class Seen:
+    """Which queries and documents an adapter has learned from, as hashes of their ids.
+
+    With it, what an adapter remembers can be told from what it has understood wherever it goes, and
+    no id leaves with it. A hash has 64 bits: among 10 million ids the chance that any two meet is
+    below 10⁻⁵.
+
+    Attributes:
+        queries: (n,) ascending distinct uint64, `askew.data.stable_hash` of the labelled queries.
+        positives: (p,) likewise, of the documents relevant to one of them.
+        negatives: (c,) likewise, of the documents that were only mined as negatives.
+
+    Raises:
+        InputError: an array is not as above, or a document is in both.
+
+    >>> seen = Seen.of(queries=["q1"], positives=["a", "b"], negatives=["b", "c"])
+    >>> seen.knows_query("q1"), seen.knows_query("q2")
+    (True, False)
+    >>> [sorted(part) for part in seen.split_documents(["a", "b", "c", "d"])]
+    [['a', 'b'], ['c'], ['d']]
+    """
+
+    queries: HashArray
+    positives: HashArray
+    negatives: HashArray
+
+    def __post_init__(self) -> None:
+        for name in ("queries", "positives", "negatives"):
+            held: HashArray = getattr(self, name)
+            if held.dtype != np.uint64 or held.ndim != 1 or np.any(held[1:] <= held[:-1]):
+                raise InputError(f"the hashes of seen {name} are not ascending distinct numbers of 64 bits")
+        if len(np.intersect1d(self.positives, self.negatives)):
+            raise InputError("a document was both relevant and only a negative")
+
+    @classmethod
+    def of(cls, *, queries: Iterable[str], positives: Iterable[str], negatives: Iterable[str]) -> Seen:
+        """Hash ids, in any order; a document that is in both counts as a positive.
+
+        Args:
+            queries: ids of the labelled queries.
+            positives: ids of documents relevant to one of them.
+            negatives: ids of mined negatives.
+        """
+        relevant = _hashes(positives)
+        return cls(_hashes(queries), relevant, np.setdiff1d(_hashes(negatives), relevant))
+
+    def knows_query(self, query: str) -> bool:
+        """Whether a query was a labelled one."""
+        return bool(_within([query], self.queries)[0])
+
+    def split_documents(self, ids: Iterable[str]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+        """Ids by what the adapter knows of them: positive in training, only a negative, never seen."""
+        names = list(ids)
+        positive, negative = _within(names, self.positives), _within(names, self.negatives)
+        parts = (positive, negative, ~(positive | negative))
+        first, second, third = (
+            frozenset(name for name, here in zip(names, part, strict=True) if here) for part in parts
+        )
+        return first, second, third
+
+
+def _hashes(ids: Iterable[str]) -> HashArray:
+    return np.unique(np.array([stable_hash(name) for name in ids], dtype=np.uint64))
+
+
+def _within(ids: Sequence[str], hashes: HashArray) -> npt.NDArray[np.bool_]:
+    return np.isin(np.array([stable_hash(name) for name in ids], dtype=np.uint64), hashes)
+
+
+@dataclass(frozen=True, eq=False)
 class Provenance:
     """What an adapter was made from.
 
@@ -93,6 +166,7 @@ class Provenance:
         document_canaries: vectors to tell the encoder of documents by.
         fingerprint: hash of the training data and settings; empty for an adapter that was not fitted.
         record: plain values for people: labels, estimator, strength, verdict and its evidence.
+        seen: queries and documents that it was fitted on; None if nobody noted them.
     """
 
     query_encoder: str | None = None
@@ -101,6 +175,7 @@ class Provenance:
     document_canaries: Canaries | None = None
     fingerprint: str = ""
     record: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    seen: Seen | None = None
 
     def check(self, embeddings: EmbeddingSet, side: str) -> None:
         """Refuse vectors of another encoder.

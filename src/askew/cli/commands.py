@@ -173,7 +173,8 @@ def inspect(adapter: AdapterFolder, as_json: AsJson = False) -> None:
 
 def _show_score(result: Score) -> None:
     if result.comparisons:
-        show_comparisons([(result.split, comparison) for comparison in result.comparisons], over="split")
+        say(f"split: {result.split}")
+        show_comparisons(result.comparisons)
         return
     table = plain_table("measure", "split", "queries", "mean", right=("queries", "mean"))
     evaluation = result.evaluation

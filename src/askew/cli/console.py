@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from askew.evaluation import Comparison
 
 __all__ = [
+    "FEW",
+    "WHOLE",
     "emit_json",
     "plain_table",
     "progress_bar",
@@ -32,8 +34,10 @@ __all__ = [
     "write",
 ]
 
-# The report says the same of a cell with fewer queries.
-_FEW = 50
+#: A cell with fewer queries is printed, not judged; the report says the same.
+FEW = 50
+#: What is counted under every measure; classes of documents stand in a table of their own.
+WHOLE = ("all", "unseen")
 
 
 def write(text: str) -> None:
@@ -123,30 +127,35 @@ def plain_table(*columns: str, right: Iterable[str] = (), header: bool = True) -
     return table
 
 
-def show_comparisons(rows: Iterable[tuple[str, Comparison]], *, over: str) -> None:
-    """Write base, adapted, difference, interval and headroom, a line a measure.
+def show_comparisons(rows: Sequence[tuple[str, Comparison]]) -> None:
+    """Write base, adapted, difference, interval and headroom, a line a measure; then what training knew of.
 
     Args:
-        rows: what each was measured over, and the comparison.
-        over: what to call that.
+        rows: over which documents, and the comparison.
     """
-    numbers = ("queries", "base", "adapted", "difference [95% interval]", "headroom")
-    table = plain_table("measure", over, *numbers, right=numbers)
-    few = False
-    for subset, row in rows:
-        few |= row.n < _FEW
-        table.add_row(
-            row.measure,
-            subset,
-            f"{row.n:,}{'*' if row.n < _FEW else ''}",
-            f"{row.base_mean:.4f}",
-            f"{row.other_mean:.4f}",
-            f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]",
-            f"{row.headroom:.4f}",
-        )
+    numbers = ("queries", "base", "adapted", "difference [95% interval]")
+    table = plain_table("measure", "docs", *numbers, "headroom", right=(*numbers, "headroom"))
+    classes = plain_table(f"{rows[0][1].measure}, relevant docs", *numbers, right=numbers)
+    for documents, row in rows:
+        if documents in WHOLE:
+            table.add_row(row.measure, documents, *_numbers(row), f"{row.headroom:.4f}")
+        else:
+            classes.add_row(documents, *_numbers(row))
     show(table)
-    if few:
-        say(f"* Under {_FEW} queries are too few to judge by.")
+    if classes.row_count:
+        say("")
+        show(classes)
+    if any(row.n < FEW for _, row in rows):
+        say(f"* Under {FEW} queries are too few to judge by.")
+
+
+def _numbers(row: Comparison) -> tuple[str, ...]:
+    return (
+        f"{row.n:,}{'*' if row.n < FEW else ''}",
+        f"{row.base_mean:.4f}",
+        f"{row.other_mean:.4f}",
+        f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]",
+    )
 
 
 def _console(stream: Any) -> Console:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askew.cli.comparing import show_systems
 from askew.cli.console import emit_json, progress_bar, say, show_comparisons, show_findings
 from askew.cli.options import (
     AsJson,
@@ -23,10 +24,12 @@ from askew.cli.options import (
     Seed,
     SimilarityName,
     similarity,
+    traffic_share,
 )
 
 if TYPE_CHECKING:
     from askew.workflows.deliver import Delivery
+    from askew.workflows.trial import Trial
 
 __all__ = ["demo", "fit"]
 
@@ -52,11 +55,18 @@ def fit(
     similarity_name: Annotated[
         SimilarityName, typer.Option("--similarity", help="How your index scores.")
     ] = SimilarityName.DOT,
+    traffic: Annotated[
+        str, typer.Option(metavar="KIND", help="fresh, recurring, or the share of recurring traffic, such as 0.3.")
+    ] = "fresh",
     measure: Measures = None,
-    folds: Annotated[int, typer.Option(metavar="N", help="Two-way folds of the cross-fit.", min=2)] = 5,
+    folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-fit.", min=3)] = 5,
     threshold: Annotated[
         float, typer.Option(metavar="X", help="Standard errors that the gain has to exceed.", min=0)
     ] = 1.0,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="The adapter in service: compare the new one with it on the test queries."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="PATH", help="The HTML report; by default OUTPUT.html, beside the adapter.")
     ] = None,
@@ -86,7 +96,9 @@ def fit(
             test,
             output,
             report=None if no_report else report or Path(f"{output}.html"),
+            against=against,
             similarity=similarity(similarity_name) or "dot",
+            traffic=traffic_share(traffic),
             measures=tuple(measure or MEASURES),
             folds=folds,
             threshold=threshold,
@@ -130,14 +142,27 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
     if choice.verdict.queries:
         tried = f"of {len(choice.candidates)} candidates, by {choice.verdict.queries:,} labelled queries"
         say(f"Chosen: {choice.chosen}, {tried}.")
+    if delivery.fit.nearest is not None:
+        say(f"To beat, for traffic that recurs: {delivery.fit.nearest}.")
     say("")
-    if not delivery.comparisons:
-        say("No test queries: the verdict rests on cross-fitting alone.")
-    else:
-        show_comparisons(delivery.comparisons, over="docs")
-        if not adapt:
-            say("What these numbers call adapted was not written: the adapter holds your base.")
+    _print_trial(delivery.trial, adapt=adapt)
     say("")
     say(f"adapter: {delivery.adapter_path}")
     if delivery.report_path is not None:
         say(f"report:  {delivery.report_path}")
+
+
+def _print_trial(trial: Trial, *, adapt: bool) -> None:
+    if not trial.parts:
+        say("No test queries: the verdict rests on cross-fitting alone.")
+        return
+    show_comparisons(trial.comparisons)
+    if trial.nearest is not None:
+        row = trial.nearest.comparisons[0]
+        told = f"{row.other_mean:.4f}, {row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]"
+        say(f"{row.other_name.capitalize()}, instead: {row.measure} {told}.")
+    if not adapt:
+        say("What these numbers call adapted was not written: the adapter holds your base.")
+    if trial.against is not None:
+        say("")
+        show_systems(trial.against)

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from askew.errors import ParameterError
+
 __all__ = [
     "AdapterFolder",
     "AsJson",
@@ -21,6 +23,7 @@ __all__ = [
     "Seed",
     "SimilarityName",
     "similarity",
+    "traffic_share",
 ]
 
 
@@ -66,3 +69,17 @@ def similarity(name: SimilarityName | None) -> Literal["dot", "cosine"] | None:
     if name is None:
         return None
     return "cosine" if name is SimilarityName.COSINE else "dot"
+
+
+def traffic_share(text: str) -> Literal["fresh", "recurring"] | float:
+    """The kind of traffic, or its share of recurring queries; what is neither is refused by the fit."""
+    if text == "fresh":
+        return "fresh"
+    if text == "recurring":
+        return "recurring"
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(
+            f"the traffic is {text!r}", where="--traffic", remedy="Say fresh, recurring, or a share from 0 to 1"
+        ) from None

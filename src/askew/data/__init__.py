@@ -1,6 +1,7 @@
 """What comes in: embeddings, judgements, runs, and the folds and splits of their ids."""
 
 from askew.data.dataset import Dataset
+from askew.data.duplicates import near_duplicate_groups
 from askew.data.embeddings import EmbeddingSet
 from askew.data.folds import TwoWayFolds, hash_order, split_queries
 from askew.data.health import Finding, examine
@@ -18,6 +19,7 @@ __all__ = [
     "as_id",
     "examine",
     "hash_order",
+    "near_duplicate_groups",
     "split_queries",
     "stable_hash",
     "tie_rank",

@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-
-from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
+from askew._blocks import DEFAULT_BUDGET
 from askew.data.dataset import Dataset
+from askew.data.duplicates import near_duplicate_groups
 from askew.data.ids import stable_hash
 from askew.errors import ParameterError
-from askew.linalg import row_dots
 
 __all__ = ["TwoWayFolds", "hash_order", "split_queries"]
-
-IntArray = npt.NDArray[np.int64]
-
-# Vectors this close are the same document in two copies: a fit on one has seen the other.
-_NEAR_DUPLICATE = 0.999
 
 
 def hash_order(ids: Iterable[str], *, seed: int = 0) -> list[str]:
@@ -81,6 +71,7 @@ class TwoWayFolds:
         Raises:
             ParameterError: fewer than two folds are asked for.
 
+        >>> import numpy as np
         >>> from askew.data import EmbeddingSet, Qrels
         >>> eye = np.eye(6)
         >>> both = EmbeddingSet(range(6), eye)
@@ -96,8 +87,8 @@ class TwoWayFolds:
             for query in dataset.labelled
         }
         names = sorted({name for held in positives.values() for name in held})
-        leaders = _leaders(dataset, names, budget)
-        hashes = {name: stable_hash(leaders[name], f"fold-{seed}") for name in names}
+        leaders = near_duplicate_groups(dataset.documents, dataset.documents.rows(names), budget=budget)
+        hashes = {name: stable_hash(names[leader], f"fold-{seed}") for name, leader in zip(names, leaders, strict=True)}
         document_fold = {name: value % count for name, value in hashes.items()}
         query_fold = {
             query: document_fold[min(held, key=lambda name: (hashes[name], name))] for query, held in positives.items()
@@ -107,35 +98,3 @@ class TwoWayFolds:
     def queries_in(self, fold: int) -> list[str]:
         """The queries of a fold."""
         return [query for query, place in self.query_fold.items() if place == fold]
-
-
-def _leaders(dataset: Dataset, names: Sequence[str], budget: int) -> dict[str, str]:
-    """The least id of each document's group of near-duplicate vectors, by single linkage."""
-    documents = dataset.documents
-    rows = documents.rows(names)
-    norms = documents.norms[rows]
-    unit = np.asarray(documents.matrix[rows], dtype=np.float64) / np.where(norms > 0, norms, 1.0)[:, None]
-    narrow = unit.astype(np.float32)
-    leader = np.arange(len(names))
-    for part in blocks(len(names), rows_within(budget, 40 * len(names))):
-        later = slice(part.start, None)  # pairs with earlier documents are known
-        cosine = narrow[part] @ narrow[later].T
-        # Float32 finds, and the fixed order decides where the two could differ.
-        near = cosine >= _NEAR_DUPLICATE
-        left, right = np.nonzero(np.abs(cosine - _NEAR_DUPLICATE) <= (documents.dim + 4) * 2.0**-23)
-        for some in blocks(len(left), rows_within(budget, 24 * documents.dim)):
-            exact = row_dots(unit[part][left[some]], unit[later][right[some]])
-            near[left[some], right[some]] = exact >= _NEAR_DUPLICATE
-        left, right = np.nonzero(near)
-        leader = _joined(leader, left + part.start, right + part.start)
-    return {name: names[leader[row]] for row, name in enumerate(names)}
-
-
-def _joined(leader: IntArray, left: IntArray, right: IntArray) -> IntArray:
-    """Join groups, each led by its least member, along some pairs."""
-    size = len(leader)
-    pairs = (np.append(left, np.arange(size)), np.append(right, leader))
-    graph = coo_array((np.ones(len(pairs[0]), dtype=bool), pairs), shape=(size, size))
-    _, group = connected_components(graph, directed=False)
-    _, first = np.unique(group, return_index=True)
-    return first[group]

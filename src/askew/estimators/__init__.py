@@ -1,18 +1,27 @@
-"""How Δ is estimated from labels, and how its strength is chosen."""
+"""How Δ is estimated from labels, and how estimator, family and strength are chosen."""
 
-from askew.estimators.choose import KEEP, Candidate, Choice, Estimator, Path, Verdict, choose
+from askew.estimators.choose import Estimator, choose
+from askew.estimators.evidence import Candidate, Choice, Evidence, Verdict
 from askew.estimators.labels import Labels
-from askew.estimators.ridge import Ridge, RidgePath
+from askew.estimators.negatives import Mined, Mining, mine
+from askew.estimators.paths import Path, Setting, has_shared
+from askew.estimators.ridge import Ridge
+from askew.estimators.softmax import Softmax
 
 __all__ = [
-    "KEEP",
     "Candidate",
     "Choice",
     "Estimator",
+    "Evidence",
     "Labels",
+    "Mined",
+    "Mining",
     "Path",
     "Ridge",
-    "RidgePath",
+    "Setting",
+    "Softmax",
     "Verdict",
     "choose",
+    "has_shared",
+    "mine",
 ]

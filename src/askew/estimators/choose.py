@@ -1,279 +1,268 @@
 """The cross-fit engine: which candidate, and whether it is worth anything, from training queries alone.
 
-Everything is scored on queries *and* relevant documents that no fit has seen (`TwoWayFolds`): the
-relevant documents of the fitting queries leave ranking, judgements and ideal. One loop over the sets of
-held-out folds serves both levels of nested cross-fitting: the fit that leaves out folds f and g scores g
-for the choice made without f, and f for the choice made without g.
+Two regimes, by what the user's traffic is like:
+
+* ``fresh``: queries *and* relevant documents are held out together (`TwoWayFolds`), and the relevant
+  documents of the fitting queries leave ranking, judgements and ideal: what is scored is geometry.
+* ``recurring``: queries alone are held out, and all documents stay: what is scored includes memory of
+  documents that come back.
+
+One loop over sets of held-out folds serves both levels of nested cross-fitting: the fit that leaves
+out folds f and g scores g for the choice made without f, and f for the choice made without g.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from askew.errors import ParameterError
+from askew.estimators.evidence import Candidate, Choice, Evidence, Regime, Verdict, standard_error, weighed
 from askew.estimators.labels import Labels
-from askew.linalg import FloatArray
+from askew.estimators.paths import Family, Path
+from askew.linalg import FloatArray, one_thread
 from askew.linalg.fixed import Float64Array
 from askew.operators import Term
 
-__all__ = ["KEEP", "Candidate", "Choice", "Estimator", "Path", "Verdict", "choose"]
+__all__ = ["Estimator", "RankScore", "choose"]
 
 # Fewer labelled queries than this cannot be told from luck.
 _FEWEST_LABELS = 10
+# Nested fits leave out two folds and need a third.
+_FEWEST_FOLDS = 3
 
 IntArray = npt.NDArray[np.int64]
-RankScore = Callable[[Float64Array, IntArray, IntArray], Float64Array]
-
-
-class Path(Protocol):
-    """Corrections of one fit over a range of strengths."""
-
-    def at(self, strength: float) -> Term:
-        """Δ at one strength."""
-
-    def corrections(self, queries: FloatArray) -> Float64Array:
-        """Δᵀx at every strength: (n, d_query) → (S, n, d_document)."""
+RankScore = Callable[[FloatArray, IntArray, IntArray], Float64Array]
 
 
 class Estimator(Protocol):
-    """Something that fits Δ to labels at several strengths."""
+    """Something that fits Δ to labels at several settings, in one family."""
 
     @property
     def name(self) -> str:
         """What to call it."""
 
     @property
+    def family(self) -> Family:
+        """The family its Δ belongs to."""
+
+    @property
     def strengths(self) -> tuple[float, ...]:
-        """The strengths of its path, ascending: a larger one pulls harder towards the prior."""
+        """Strengths to try: a larger one pulls harder towards the prior."""
+
+    @property
+    def ranks(self) -> tuple[int | None, ...]:
+        """Bounds on the rank to try at each strength."""
 
     def path(self, labels: Labels, prior: Term) -> Path:
-        """Fit at every strength."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One thing that can ship: an estimator at a strength, or the prior alone (no strength)."""
-
-    estimator: str
-    strength: float | None
-
-    def __str__(self) -> str:
-        return self.estimator if self.strength is None else f"{self.estimator} {self.strength:g}"
-
-
-#: The candidate that is always there.
-KEEP = Candidate("prior", None)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the chosen way of fitting is worth it, on queries and documents that nothing had seen.
-
-    Attributes:
-        decision: ``"adapt"`` or ``"keep"``.
-        base: mean score of the prior.
-        adapted: nested cross-fitted mean score of what the chooser picks.
-        gain: their difference.
-        standard_error: of the gain, over queries.
-        threshold: standard errors that the gain has to exceed.
-        queries: how many queries it rests on.
-        reason: one sentence.
-    """
-
-    decision: Literal["adapt", "keep"]
-    base: float
-    adapted: float
-    gain: float
-    standard_error: float
-    threshold: float
-    queries: int
-    reason: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return dict(self.__dict__)
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What was chosen, and every score that it was chosen by.
-
-    Attributes:
-        chosen: the candidate of the best cross-fitted mean (the verdict may still say keep).
-        verdict: from the nested cross-fit.
-        candidates: all C of them, the prior first.
-        query_ids: n queries.
-        query_fold: (n,) the fold of each.
-        scores: (C, n) cross-fitted score of each candidate on each query.
-        nested: (n,) score of what was chosen without the query's fold.
-    """
-
-    chosen: Candidate
-    verdict: Verdict
-    candidates: tuple[Candidate, ...]
-    query_ids: tuple[str, ...]
-    query_fold: IntArray
-    scores: Float64Array
-    nested: Float64Array
-
-    def means(self) -> Float64Array:
-        """(C,) cross-fitted mean of each candidate; zeros where nothing was measured."""
-        return np.asarray(self.scores.sum(axis=1) / max(1, self.scores.shape[1]))
-
-    def standard_errors(self) -> Float64Array:
-        """(C,) standard error of each candidate's gain over the prior, over queries."""
-        return np.array([_standard_error(row - self.scores[0]) for row in self.scores])
-
-    def to_json(self) -> dict[str, Any]:
-        """The evidence as plain values: every candidate's mean, gain, error and score by fold."""
-        means, errors = self.means(), self.standard_errors()
-        return {
-            "chosen": str(self.chosen),
-            "verdict": self.verdict.to_json(),
-            "candidates": [
-                {
-                    "estimator": candidate.estimator,
-                    "strength": candidate.strength,
-                    "mean": float(mean),
-                    "gain": float(mean - means[0]),
-                    "standard_error": float(error),
-                    "by_fold": [float(row[self.query_fold == fold].mean()) for fold in np.unique(self.query_fold)],
-                }
-                for candidate, mean, error, row in zip(self.candidates, means, errors, self.scores, strict=True)
-            ],
-        }
+        """Fit at every setting: strengths in order, and ranks in order at each."""
 
 
 def choose(
     labels: Labels,
     *,
-    prior: Term,
+    priors: Mapping[str, Term],
     estimators: Sequence[Estimator],
     rank_score: RankScore,
+    traffic: float = 0.0,
     threshold: float = 1.0,
+    workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Choice:
     """Cross-fit every candidate, choose the best, and judge the choosing itself by nesting it.
 
     Args:
-        labels: n training queries in two-way folds.
-        prior: M0; alone it is always a candidate.
-        estimators: each gives one candidate a strength.
+        labels: n training queries.
+        priors: name → M0; the first is the base. Each alone is always a candidate.
+        estimators: each gives one candidate a setting and prior.
         rank_score: ``rank_score(adapted, query_rows, seen_rows)``: how well (q, d_document) adapted
             queries, of the training queries `query_rows` (q,), rank the corpus once the documents
-            `seen_rows` are out of it: (q,) values, larger is better.
+            `seen_rows` are out of it: (q,) values, larger is better. Called from several threads.
+        traffic: share of traffic that comes back to documents of past labels, 0 (fresh) to 1.
         threshold: standard errors that the nested gain has to exceed for ``"adapt"``.
+        workers: fits that run side by side, each with one BLAS thread; no result depends on it.
         progress: called with the number of fits done and the number of all.
 
+    Raises:
+        ParameterError: `traffic` is outside [0, 1].
+
     The choice is the best mean; of equals, the one that pulls hardest towards the prior. With fewer
-    than ten labelled queries, or all of them in one fold, the prior is kept and the reason says so.
+    than ten labelled queries, or all of them in two folds, the prior is kept and the reason says so.
     """
-    refusal = _too_few(labels)
+    if not 0 <= traffic <= 1:
+        raise ParameterError(f"the share of recurring traffic is {traffic}", remedy="Give a number from 0 to 1")
+    name = next(iter(priors))
+    refusal = _too_few(labels, traffic)
     if refusal:
-        return _keep(refusal, threshold)
-    candidates = (KEEP, *(Candidate(e.name, strength) for e in estimators for strength in e.strengths))
-    held_out = [frozenset(folds) for size in (1, 2) for folds in combinations(labels.folds, size)]
-    table: dict[frozenset[int], tuple[IntArray, Float64Array]] = {}
-    for done, folds in enumerate(held_out, start=1):
-        table[folds] = _score_without(labels, folds, prior, estimators, rank_score)
-        if progress is not None:
-            progress(done, len(held_out))
-    scores = np.empty((len(candidates), len(labels)))
-    nested = np.empty(len(labels))
-    for fold in labels.folds:
-        rows, values = table[frozenset([fold])]
-        scores[:, rows] = values
-        nested[rows] = values[_pick(candidates, _inner_scores(labels, table, fold))]
-    chosen = candidates[_pick(candidates, scores)]
-    verdict = _judge(scores[0], nested, threshold)
-    return Choice(chosen, verdict, candidates, labels.query_ids, labels.query_fold, scores, nested)
+        verdict = Verdict("keep", 0.0, 0.0, 0.0, 0.0, threshold, 0, traffic, refusal)
+        return Choice(Candidate(name), verdict, (Candidate(name),), (), ())
+    candidates = tuple(_candidates(priors, estimators))
+    evidence = _cross_fit(labels, priors, estimators, rank_score, traffic, workers, progress)
+    weights = [traffic if record.regime == "recurring" else 1 - traffic for record in evidence]
+    chosen = candidates[_pick(candidates, weighed([r.means() for r in evidence], weights, len(candidates)))]
+    verdict = _judge(candidates, evidence, weights, threshold, traffic)
+    return Choice(chosen, verdict, candidates, labels.query_ids, evidence)
 
 
-def _too_few(labels: Labels) -> str | None:
+def _too_few(labels: Labels, traffic: float) -> str | None:
     if len(labels) < _FEWEST_LABELS:
         return f"{len(labels)} labelled queries are too few to tell a gain from luck: label at least {_FEWEST_LABELS}"
-    if len(labels.folds) < 2:
+    fresh, plain = len(np.unique(labels.query_fold)), len(np.unique(labels.plain_fold))
+    if traffic < 1 and fresh < 2:
         return "the relevant documents of all labelled queries are one document, or copies of it"
+    if (traffic < 1 and fresh < _FEWEST_FOLDS) or (traffic > 0 and plain < _FEWEST_FOLDS):
+        return f"the labelled queries fall into 2 folds or fewer, and nesting needs {_FEWEST_FOLDS}: ask for more folds"
     return None
 
 
-def _keep(reason: str, threshold: float) -> Choice:
-    """The prior, with nothing measured."""
-    verdict = Verdict("keep", 0.0, 0.0, 0.0, 0.0, threshold, 0, reason)
-    nothing = np.zeros((1, 0))
-    return Choice(KEEP, verdict, (KEEP,), (), np.empty(0, dtype=np.int64), nothing, nothing[0])
+def _candidates(priors: Mapping[str, Term], estimators: Sequence[Estimator]) -> list[Candidate]:
+    found = [Candidate(name) for name in priors]
+    for name in priors:
+        for estimator in estimators:
+            for strength in estimator.strengths:
+                found += [Candidate(name, estimator.name, estimator.family, strength, rank) for rank in estimator.ranks]
+    return found
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One fit: a regime, and the folds it leaves out."""
+
+    regime: Regime
+    folds: frozenset[int]
+
+
+def _cross_fit(
+    labels: Labels,
+    priors: Mapping[str, Term],
+    estimators: Sequence[Estimator],
+    rank_score: RankScore,
+    traffic: float,
+    workers: int,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[Evidence, ...]:
+    """Both regimes at the outer level, for evidence; nested only where traffic gives one weight."""
+    folds_of: dict[Regime, IntArray] = {"fresh": labels.query_fold, "recurring": labels.plain_fold}
+    tasks = [
+        _Task(regime, frozenset(folds))
+        for regime, fold in folds_of.items()
+        for size in ((1, 2) if (traffic if regime == "recurring" else 1 - traffic) > 0 else (1,))
+        for folds in combinations(np.unique(fold).tolist(), size)
+        if len(np.unique(fold)) > 1
+    ]
+    done = 0
+
+    def run(task: _Task) -> tuple[IntArray, Float64Array]:
+        return _score_without(labels, task, folds_of[task.regime], priors, estimators, rank_score)
+
+    table: dict[_Task, tuple[IntArray, Float64Array]] = {}
+    with one_thread(), ThreadPoolExecutor(max(1, workers)) as pool:
+        for task, result in zip(tasks, pool.map(run, tasks), strict=True):
+            table[task] = result
+            done += 1
+            if progress is not None:
+                progress(done, len(tasks))
+    return tuple(_evidence(regime, fold, table) for regime, fold in folds_of.items() if len(np.unique(fold)) > 1)
 
 
 def _score_without(
     labels: Labels,
-    folds: frozenset[int],
-    prior: Term,
+    task: _Task,
+    fold: IntArray,
+    priors: Mapping[str, Term],
     estimators: Sequence[Estimator],
     rank_score: RankScore,
 ) -> tuple[IntArray, Float64Array]:
     """Fit without some folds and score their queries: (q,) rows and (C, q) scores."""
-    fitting = labels.without_folds(folds)
-    rows = np.flatnonzero(np.isin(labels.query_fold, sorted(folds)))
+    held = np.isin(fold, sorted(task.folds))
+    fresh = task.regime == "fresh"
+    fitting = labels.holding_out(held, np.isin(labels.item_fold, sorted(task.folds)) if fresh else None)
+    rows = np.flatnonzero(held)
+    seen = fitting.seen_rows if fresh else np.empty(0, dtype=np.int64)
     queries = labels.queries[rows]
-    known = np.asarray(prior.left_apply(queries), dtype=np.float64)
-    adapted = [known[None]] + [known + estimator.path(fitting, prior).corrections(queries) for estimator in estimators]
-    stacked = np.concatenate(adapted)
-    seen = np.unique(fitting.pair_row)
-    values = rank_score(stacked.reshape(-1, stacked.shape[2]), np.tile(rows, len(stacked)), seen)
-    return rows, values.reshape(len(stacked), len(rows))
+    known = {name: prior.left_apply(queries).astype(np.float32) for name, prior in priors.items()}
+    values = [rank_score(base, rows, seen)[None] for base in known.values()]
+    for name, prior in priors.items():
+        for estimator in estimators:
+            adapted = estimator.path(fitting, prior).corrections(queries)
+            adapted += known[name]
+            scored = rank_score(adapted.reshape(-1, adapted.shape[2]), np.tile(rows, len(adapted)), seen)
+            values.append(scored.reshape(len(adapted), len(rows)))
+    return rows, np.concatenate(values)
 
 
-def _inner_scores(
-    labels: Labels, table: Mapping[frozenset[int], tuple[IntArray, Float64Array]], fold: int
-) -> Float64Array:
-    """(C, n - n_fold) scores by fits that have seen neither `fold` nor the fold of the query scored."""
-    inner = []
-    for other in labels.folds:
-        if other != fold:
-            rows, values = table[frozenset([fold, other])]
-            inner.append(values[:, labels.query_fold[rows] == other])
-    return np.concatenate(inner, axis=1)
+def _evidence(regime: Regime, fold: IntArray, table: Mapping[_Task, tuple[IntArray, Float64Array]]) -> Evidence:
+    folds = np.unique(fold).tolist()
+    count = len(table[_Task(regime, frozenset([folds[0]]))][1])
+    scores = np.empty((count, len(fold)))
+    inner: dict[int, Float64Array] = {}
+    inner_rows: dict[int, IntArray] = {}
+    for outer in folds:
+        rows, values = table[_Task(regime, frozenset([outer]))]
+        scores[:, rows] = values
+        pairs = [(other, table.get(_Task(regime, frozenset([outer, other])))) for other in folds if other != outer]
+        nested = [
+            (rows[fold[rows] == other], values[:, fold[rows] == other])
+            for other, found in pairs
+            if found is not None
+            for rows, values in [found]
+        ]
+        if nested:
+            inner_rows[outer] = np.concatenate([rows for rows, _ in nested])
+            inner[outer] = np.concatenate([values for _, values in nested], axis=1)
+    return Evidence(regime, fold, scores, inner, inner_rows)
 
 
-def _pick(candidates: Sequence[Candidate], scores: Float64Array) -> int:
-    means = scores.mean(axis=1)
+def _pick(candidates: Sequence[Candidate], means: Float64Array) -> int:
     # Sums over queries differ in their last bits between candidates that rank alike.
-    best = np.flatnonzero(means >= means.max() - 1e-12)
-    return int(max(best.tolist(), key=lambda row: _pull(candidates[row])))
+    best = np.flatnonzero(means >= means.max() - 1e-12).tolist()
+    return max(best, key=lambda row: candidates[row].pull)
 
 
-def _pull(candidate: Candidate) -> float:
-    return np.inf if candidate.strength is None else candidate.strength
+def _judge(
+    candidates: Sequence[Candidate],
+    evidence: Sequence[Evidence],
+    weights: Sequence[float],
+    threshold: float,
+    traffic: float,
+) -> Verdict:
+    """The gain of choosing, nested, with its standard error.
 
-
-def _judge(base: Float64Array, nested: Float64Array, threshold: float) -> Verdict:
-    gains = nested - base
-    gain, error = float(gains.mean()), _standard_error(gains)
+    A choice for one outer fold weighs the regimes as the final choice does: its own regime by fits
+    that lack the fold, the other by what it says of the queries outside the fold.
+    """
+    count = evidence[0].scores.shape[1]
+    base, adapted = np.zeros(count), np.zeros(count)
+    for record, weight in zip(evidence, weights, strict=True):
+        if weight == 0:
+            continue
+        base += weight * record.scores[0]
+        for outer, inner in record.inner.items():
+            rows = record.inner_rows[outer]
+            parts = [
+                inner.mean(axis=1) if other is record else other.scores[:, rows].mean(axis=1) for other in evidence
+            ]
+            pick = _pick(candidates, weighed(parts, weights, len(candidates)))
+            held = record.fold == outer
+            adapted[held] += weight * record.scores[pick, held]
+    gain, error = float(np.mean(adapted - base)), standard_error(adapted - base)
     adapt = gain > threshold * error and gain > 0
-    found = f"{gain:+.4f} on unseen queries and documents (standard error {error:.4f})"
-    reason = (
-        f"the gain, {found}, exceeds {threshold:g} standard error{'s' if threshold != 1 else ''}"
-        if adapt
-        else f"the gain, {found}, cannot be told from noise"
-        if gain > 0
-        else f"there is no gain: {found}"
-    )
-    return Verdict(
-        "adapt" if adapt else "keep",
-        float(base.mean()),
-        float(nested.mean()),
-        gain,
-        error,
-        threshold,
-        len(base),
-        reason,
-    )
+    reason = _reason(adapt, gain, error, threshold, traffic)
+    means = (float(base.mean()), float(adapted.mean()))
+    return Verdict("adapt" if adapt else "keep", *means, gain, error, threshold, count, traffic, reason)
 
 
-def _standard_error(values: Float64Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: float) -> str:
+    where = "unseen queries and documents" if traffic == 0 else "unseen queries over all documents"
+    if 0 < traffic < 1:
+        where = f"unseen queries, {traffic:.0%} of them over all documents and the rest over unseen ones"
+    found = f"{gain:+.4f} on {where} (standard error {error:.4f})"
+    if adapt:
+        return f"the gain, {found}, exceeds {threshold:g} standard error{'' if threshold == 1 else 's'}"
+    return f"the gain, {found}, cannot be told from noise" if gain > 0 else f"there is no gain: {found}"

@@ -2,126 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from askew.errors import ParameterError
 from askew.estimators.labels import Labels
-from askew.linalg import FloatArray, one_thread, symmetric_eigen
+from askew.estimators.paths import STRENGTHS, Family, Path, check_settings, check_shared, span
+from askew.linalg import one_thread, symmetric_eigen
 from askew.linalg.fixed import Float64Array
-from askew.operators import Dense, Factored, Term
+from askew.operators import Term
 
-__all__ = ["STRENGTHS", "Ridge", "RidgePath"]
-
-#: Three strengths a decade, from one that fits 1,000 labels closely to one that all but keeps the prior.
-STRENGTHS: tuple[float, ...] = tuple(float(f"{10 ** (power / 3):.3g}") for power in range(-9, 4))
+__all__ = ["Ridge"]
 
 
 @dataclass(frozen=True)
 class Ridge:
     """Regress queries onto their relevant documents, pulled towards the prior M0.
 
-    Minimises over M, with ȳ_i the mean of query i's relevant documents weighted by their grades,
+    Minimises over M in the family, with ȳ_i the mean of query i's relevant documents weighted by
+    their grades,
 
         (1/n) Σ_i ‖Mᵀx_i - ȳ_i‖² + λ ‖M - M0‖²_F,
 
     so that λ is per unit of total weight and carries from a fold to the full fit. With residuals
-    R = Ȳ - X M0 the solution is Δ = Xᵀ(XXᵀ + nλI)⁻¹R = (XᵀX + nλI)⁻¹XᵀR: whichever of the two Gram
-    matrices is smaller is decomposed once, and every λ is a rescaling of its eigenvalues. (Several
-    relevant documents leave the same minimiser as their weighted mean: the weights of a query sum to
-    1, and the spread about the mean does not depend on M.)
+    R = Ȳ - X M0 the dual solution is Δ = (XᵀX + nλI)⁻¹XᵀR, and the shared one solves
+    GΔ + ΔG + 2nλΔ = XᵀR + RᵀX with G = XᵀX. In the axes V of G = V diag(e) Vᵀ, decomposed once, the
+    first is a division of rows by e_a + nλ and the second of entries by e_a + e_b + 2nλ. By the
+    representer argument Δ lies in the span of X, or, if shared, of X and R: where that is smaller
+    than d, all is done in it. (Several relevant documents leave the same minimiser as their weighted
+    mean: the weights of a query sum to 1, and the spread about the mean does not depend on M.)
 
-    Cost: O(nd·min(n, d)) once, then O(nd) a strength; d_query ≠ d_document is as good.
+    Cost: O(nd·min(n, d)) once, then O(d·min(n, d)²) a strength for the shared family and its
+    projections, O(d·min(n, d)) for the dual; d_query ≠ d_document is as good for the dual.
 
     Args:
+        family: ``"dual"`` (any Δ) or ``"shared"`` (M0 + Δ symmetric and positive semi-definite).
         strengths: the λ to try, ascending, positive.
+        ranks: bounds on the rank of Δ to try at each; None for none.
 
     Raises:
-        ParameterError: a strength is not positive, or none is given.
+        ParameterError: a strength or a rank is not positive, or none is given.
 
     Source: Hoerl and Kennard, "Ridge regression", Technometrics 12, 1970, with a non-zero prior mean.
     """
 
+    family: Family = "dual"
     strengths: tuple[float, ...] = STRENGTHS
+    ranks: tuple[int | None, ...] = (None,)
     name: str = "ridge"
 
     def __post_init__(self) -> None:
-        if not self.strengths or not all(0 < strength < np.inf for strength in self.strengths):
-            raise ParameterError(
-                f"the strengths {self.strengths} are not all positive numbers",
-                where="strengths",
-                remedy="Give numbers between 0.001 and 10",
-            )
+        check_settings(self.family, self.strengths, self.ranks)
 
-    def path(self, labels: Labels, prior: Term) -> RidgePath:
-        """Factorise once for all strengths.
+    def path(self, labels: Labels, prior: Term) -> Path:
+        """Fit at every setting, from one factorisation.
 
         Args:
             labels: n queries; none gives the prior back.
-            prior: M0.
+            prior: M0; for the shared family symmetric and positive semi-definite.
         """
+        if self.family == "shared":
+            check_shared(prior, self.ranks)
         residuals = labels.mean_positives() - prior.left_apply(labels.queries)
-        return RidgePath.prepare(labels.queries, residuals, self.strengths)
-
-
-@dataclass(frozen=True, eq=False)
-class RidgePath:
-    """Δ(λ) = basis · diag(1 / (eigenvalues + nλ)) · loadings, for every λ.
-
-    Attributes:
-        strengths: S values of λ.
-        weight: n, the total weight.
-        basis: (d_query, r), r ≤ min(n, d_query).
-        eigenvalues: (r,) of the Gram matrix.
-        loadings: (r, d_document).
-    """
-
-    strengths: tuple[float, ...]
-    weight: float
-    basis: Float64Array
-    eigenvalues: Float64Array
-    loadings: Float64Array
-
-    @classmethod
-    def prepare(cls, queries: Float64Array, residuals: Float64Array, strengths: Sequence[float]) -> RidgePath:
-        """Decompose the smaller Gram matrix.
-
-        Args:
-            queries: (n, d_query).
-            residuals: (n, d_document), what the prior leaves of the targets.
-            strengths: S values of λ.
-
-        >>> path = RidgePath.prepare(np.array([[1.0]]), np.array([[3.0]]), [2.0])
-        >>> path.at(2.0).to_dense().tolist()
-        [[1.0]]
-        """
-        count, width = queries.shape
         with one_thread():
-            if count < width:
-                eigenvalues, vectors = symmetric_eigen(queries @ queries.T)
-                basis, loadings = queries.T @ vectors, vectors.T @ residuals
-            else:
-                eigenvalues, basis = symmetric_eigen(queries.T @ queries)
-                loadings = basis.T @ (queries.T @ residuals)
-        return cls(tuple(strengths), float(count), basis, np.maximum(eigenvalues, 0.0), loadings)
+            if self.family == "shared":
+                return self._shared(labels.queries, residuals, prior)
+            return self._dual(labels.queries, residuals)
 
-    def at(self, strength: float) -> Term:
-        """Δ at one strength, float32, in factors where that is smaller."""
-        left = self.basis * self._shrinkage(strength)
-        rank, (rows, columns) = left.shape[1], (left.shape[0], self.loadings.shape[1])
-        if rank * (rows + columns) < rows * columns:
-            return Factored(left.astype(np.float32), np.ascontiguousarray(self.loadings.T, dtype=np.float32))
-        with one_thread():
-            return Dense((left @ self.loadings).astype(np.float32))
+    def _dual(self, queries: Float64Array, residuals: Float64Array) -> Path:
+        values, basis, inside = _principal(queries, span(queries))
+        loadings = inside.T @ residuals
+        pulls = (max(len(queries), 1) * strength for strength in self.strengths)
+        found = (loadings / (values + pull)[:, None] for pull in pulls)
+        return Path.dual(self.strengths, self.ranks, basis, found)
 
-    def corrections(self, queries: FloatArray) -> Float64Array:
-        """Δ(λ)ᵀx for every strength at once: (n, d_query) → (S, n, d_document)."""
-        with one_thread():
-            seen = np.asarray(queries, dtype=np.float64) @ self.basis
-            scaled = np.stack([seen * self._shrinkage(strength) for strength in self.strengths])
-            return np.asarray(scaled @ self.loadings)
+    def _shared(self, queries: Float64Array, residuals: Float64Array, prior: Term) -> Path:
+        values, basis, inside = _principal(queries, span(np.vstack([queries, residuals])))
+        cross = inside.T @ (residuals @ basis)
+        cross += cross.T.copy()
+        pulls = (2 * max(len(queries), 1) * strength for strength in self.strengths)
+        found = (cross / (values[:, None] + values + pull) for pull in pulls)
+        return Path.shared(self.strengths, self.ranks, basis, found, prior)
 
-    def _shrinkage(self, strength: float) -> Float64Array:
-        return np.asarray(1.0 / (self.eigenvalues + max(self.weight, 1.0) * strength))
+
+def _principal(queries: Float64Array, within: Float64Array | None) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Principal axes of the queries in a subspace: eigenvalues (r,), axes (d, r), coordinates (n, r)."""
+    held = queries if within is None else queries @ within
+    values, vectors = symmetric_eigen(held.T @ held)
+    return np.maximum(values, 0.0), vectors if within is None else within @ vectors, held @ vectors

@@ -1,6 +1,6 @@
 """How good a run is, by query, and whether another one is better."""
 
-from askew.evaluation.compare import Comparison, compare, paired_interval, paired_p_value
+from askew.evaluation.compare import Comparison, compare, holm, paired_interval, paired_p_value
 from askew.evaluation.measures import Evaluation, evaluate
 from askew.evaluation.ndcg import GainTable, dcg, ndcg
 
@@ -11,6 +11,7 @@ __all__ = [
     "compare",
     "dcg",
     "evaluate",
+    "holm",
     "ndcg",
     "paired_interval",
     "paired_p_value",

@@ -15,7 +15,7 @@ from askew.errors import DimensionError, InputError, MatchError, ParameterError,
 if TYPE_CHECKING:
     from askew.evaluation.measures import Evaluation
 
-__all__ = ["Comparison", "compare", "paired_interval", "paired_p_value"]
+__all__ = ["Comparison", "compare", "holm", "paired_interval", "paired_p_value"]
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -208,6 +208,35 @@ def paired_p_value(differences: npt.ArrayLike, *, seed: int = 0, resamples: int 
         return float(np.mean(np.abs(_signed_sums(moved[None, :])) >= bar))
     hits = int(np.sum(np.abs(_random_sums(moved, seed, resamples)) >= bar))
     return (1 + hits) / (1 + resamples)
+
+
+def holm(p_values: npt.ArrayLike) -> Float64Array:
+    """P-values corrected for how many there are: Holm's step-down procedure.
+
+    The j-th smallest of k is multiplied by k + 1 - j, and none may come out below a smaller one. Whatever
+    depends on whatever, the chance that any true null hypothesis gets a value of at most α is at most α.
+    Source: S. Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of
+    Statistics 6, 1979.
+
+    Args:
+        p_values: (k,) in any order, each from 0 to 1.
+
+    Returns:
+        (k,) in the same order, at most 1.
+
+    Raises:
+        ParameterError: they are not k numbers from 0 to 1.
+
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    if values.ndim != 1 or not np.all((values >= 0) & (values <= 1)):
+        raise ParameterError(f"the p-values {values.tolist()} are not numbers from 0 to 1", where="p_values")
+    order = np.argsort(values, kind="stable")
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)), 1.0)
+    return corrected
 
 
 def _random_sums(values: Float64Array, seed: int, resamples: int) -> Float64Array:

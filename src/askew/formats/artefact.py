@@ -2,7 +2,8 @@
 
     ADAPTER/
       manifest.json            what it is, for people and for checks: dims, similarity, encoders, evidence
-      tensors.safetensors      M0 and Δ as far as they are stored, and the canary vectors
+      tensors.safetensors      M0 and Δ as far as they are stored, the canary vectors, and hashes of the ids of
+                               queries and documents that were fitted on
 
 Written to a temporary folder and renamed, so a crash leaves the old artefact or the new one. The same
 adapter gives the same bytes.
@@ -18,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
 from askew._atomic import writing_folder
 from askew._version import __version__
-from askew.adapters import Adapter, Canaries, Provenance
+from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.errors import ArtefactError, AskewError, OutputError
-from askew.linalg import FloatArray
 from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
 
 __all__ = ["load_adapter", "refuse_foreign", "save_adapter"]
@@ -33,7 +34,9 @@ __all__ = ["load_adapter", "refuse_foreign", "save_adapter"]
 _MANIFEST, _TENSORS = "manifest.json", "tensors.safetensors"
 _FORMAT, _VERSION = "askew-adapter", 1
 
-Tensors = dict[str, FloatArray]
+_SEEN = ("queries", "positives", "negatives")
+
+Tensors = dict[str, npt.NDArray[Any]]
 
 
 def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
@@ -175,9 +178,9 @@ def _read_tensors(folder: Path, manifest: Mapping[str, Any]) -> Tensors:
         ) from error
 
 
-def _storable(array: FloatArray) -> FloatArray:
-    """In this machine's byte order and at most float64, which is what the format knows."""
-    return np.ascontiguousarray(array, dtype=np.dtype(f"f{min(8, array.dtype.itemsize)}"))
+def _storable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """In this machine's byte order and of at most 64 bits, which is what the format knows."""
+    return np.ascontiguousarray(array, dtype=np.dtype(f"{array.dtype.kind}{min(8, array.dtype.itemsize)}"))
 
 
 def _get_adapter(manifest: Mapping[str, Any], tensors: Tensors) -> Adapter:
@@ -228,11 +231,14 @@ def _put_provenance(provenance: Provenance, tensors: Tensors) -> dict[str, Any]:
         if held is not None:
             tensors[f"canaries.{side}"] = held.vectors
             canaries[side] = {"ids": list(held.ids), "texts": list(held.texts)}
+    if provenance.seen is not None:
+        tensors.update({f"seen.{name}": getattr(provenance.seen, name) for name in _SEEN})
     return {
         "query_encoder": provenance.query_encoder,
         "document_encoder": provenance.document_encoder,
         "fingerprint": provenance.fingerprint,
         "canaries": canaries,
+        "seen": None if provenance.seen is None else {name: len(getattr(provenance.seen, name)) for name in _SEEN},
         "record": dict(provenance.record),
     }
 
@@ -262,7 +268,19 @@ def _get_provenance(manifest: Mapping[str, Any], tensors: Tensors, shape: tuple[
         document_canaries=canaries("document", shape[1]),
         fingerprint=text("fingerprint"),
         record=manifest["record"],
+        seen=_get_seen(manifest.get("seen"), tensors),
     )
+
+
+def _get_seen(counts: Mapping[str, Any] | None, tensors: Tensors) -> Seen | None:
+    """What was fitted on; artefacts written before this was noted have no word of it."""
+    if counts is None:
+        return None
+    held = {name: tensors[f"seen.{name}"] for name in _SEEN}
+    for name, array in held.items():
+        if len(array) != counts[name]:
+            raise ValueError(f"{counts[name]} {name} were seen, and there are {len(array)}")
+    return Seen(**held)
 
 
 def _texts(values: Any) -> tuple[str, ...]:

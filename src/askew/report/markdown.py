@@ -57,7 +57,7 @@ def _comparisons(comparisons: Sequence[Comparison]) -> str:
     rows = [
         (
             _text(row.measure),
-            _text(row.subset) + (f" (under {FEW} queries)" if row.n < FEW else ""),
+            _text(row.label) + (f" (under {FEW} queries)" if row.n < FEW else ""),
             count(row.n),
             number(row.base),
             number(row.adapted),
@@ -80,7 +80,19 @@ def _candidates(summary: FitSummary) -> str:
     if not summary.candidates:
         return f"## Settings\n\n{settings}"
     head = ("candidate", "strength", f"mean {_text(summary.measure)}", "standard error", "chosen")
-    return f"## Settings\n\n{settings}\n\n" + _table(head, map(_candidate, summary.candidates), words=1)
+    best, every = _one_of_each_name(summary.candidates), count(len(summary.candidates))
+    told = f"Of {every} candidates, one of each kind: the chosen one, or the best.\n\n"
+    return f"## Settings\n\n{settings}\n\n{told}" + _table(head, map(_candidate, best), words=1)
+
+
+def _one_of_each_name(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The chosen one, or else the best, in the order of the first of each name."""
+    best: dict[str, Candidate] = {}
+    for row in candidates:
+        held = best.setdefault(row.name, row)
+        if (row.chosen, row.mean) > (held.chosen, held.mean):
+            best[row.name] = row
+    return list(best.values())
 
 
 def _candidate(row: Candidate) -> tuple[str, ...]:

@@ -81,12 +81,13 @@ class Candidate(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Record):
-    """Base against adapted by one measure, paired by query.
+    """Base against adapted, or one other system against another, by one measure, paired by query.
 
     Attributes:
         measure: its name, as in ``"nDCG@10"``.
-        base: the mean of the base.
-        adapted: the mean of the chosen correction, also where the verdict does not ship it.
+        base: the mean of the base, or of another `reference`.
+        adapted: the mean of the chosen correction, also where the verdict does not ship it, or of another
+            `system`.
         difference: adapted − base.
         low: the lower bound of the difference.
         high: its upper bound.
@@ -98,6 +99,8 @@ class Comparison(Record):
         headroom: the best value that could be reached, minus `base`.
         n: the number of queries.
         subset: which queries and documents, as in ``"unseen documents"``.
+        system: what `adapted` is the mean of.
+        reference: what `base` is the mean of.
     """
 
     measure: str
@@ -114,6 +117,15 @@ class Comparison(Record):
     headroom: float
     n: int
     subset: str = "all"
+    system: str = "adapted"
+    reference: str = "base"
+
+    @property
+    def label(self) -> str:
+        """The subset, and the systems where they are not base and adapted."""
+        if (self.system, self.reference) == ("adapted", "base"):
+            return self.subset
+        return f"{self.subset}: {self.system} against {self.reference}"
 
     def __post_init__(self) -> None:
         super().__post_init__()

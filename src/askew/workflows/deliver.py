@@ -12,15 +12,15 @@ from typing import Any, Literal
 from askew._atomic import writing_file
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
-from askew.data import Dataset, Finding, Qrels, examine, split_queries
+from askew.data import Dataset, Finding, Qrels, split_queries
 from askew.errors import LabelError, MatchError, OutputError, ParameterError
-from askew.evaluation import Comparison
 from askew.formats import list_splits, read_dataset, read_split, refuse_foreign, save_adapter
 from askew.protocols import Progress
 from askew.report import FitSummary, render_html
-from askew.workflows.assess import MEASURES, Assessment, assess, depth_for
-from askew.workflows.fit import Fit, fit
+from askew.workflows.assess import MEASURES, depth_for
+from askew.workflows.fit import Fit, Traffic, fit
 from askew.workflows.summarise import summarise
+from askew.workflows.trial import Trial, in_service, try_out
 
 __all__ = ["Delivery", "check_places", "deliver", "read_splits"]
 
@@ -31,30 +31,28 @@ class Delivery:
 
     Attributes:
         fit: adapter, choice and findings.
-        tests: on test queries, all documents first, then the unseen ones; empty without a test split.
+        trial: what test queries say; empty without any.
         summary: what the report renders.
         adapter_path: the artefact.
         report_path: the HTML report, if one was written.
     """
 
     fit: Fit
-    tests: tuple[tuple[str, Assessment], ...]
+    trial: Trial
     summary: FitSummary
     adapter_path: Path
     report_path: Path | None
 
-    @property
-    def comparisons(self) -> tuple[tuple[str, Comparison], ...]:
-        """Which documents, and a comparison over them; the chosen candidate, whatever the verdict."""
-        return tuple((subset, comparison) for subset, test in self.tests for comparison in test.comparisons)
-
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        verdict = self.fit.choice.verdict
+        nearest, trial = self.fit.nearest, self.trial.to_json()
+        if nearest is not None:
+            trial["nearest_past_query"] = {**nearest.to_json(), "tests": trial["nearest_past_query"] or []}
         return {
-            "verdict": verdict.to_json(),
-            "chosen": {"estimator": self.fit.choice.chosen.estimator, "strength": self.fit.choice.chosen.strength},
-            "tests": [{"documents": subset, **comparison.to_json()} for subset, comparison in self.comparisons],
+            "verdict": self.fit.choice.verdict.to_json(),
+            "chosen": self.fit.choice.chosen.to_json(),
+            **trial,
+            "mined": dict(self.fit.mined),
             "adapter": str(self.adapter_path),
             "report": None if self.report_path is None else str(self.report_path),
             "findings": [finding.to_json() for finding in self.fit.findings],
@@ -150,7 +148,9 @@ def deliver(
     output: str | PathLike[str],
     *,
     report: str | PathLike[str] | None = None,
+    against: str | PathLike[str] | None = None,
     similarity: Similarity = "dot",
+    traffic: Traffic = "fresh",
     measures: Sequence[str] = MEASURES,
     folds: int = 5,
     threshold: float = 1.0,
@@ -168,7 +168,9 @@ def deliver(
         test: judged queries over the same corpus, or None.
         output: folder of the artefact.
         report: the HTML file, or None for no report.
+        against: the artefact in service, to compare the new candidate with; `output` may replace it.
         similarity: ``"dot"`` or ``"cosine"``.
+        traffic: ``"fresh"``, ``"recurring"`` or the share of recurring traffic; see `fit`.
         measures: names that ir-measures knows; the first one leads.
         folds: number of two-way folds.
         threshold: standard errors that the cross-fitted gain has to exceed.
@@ -180,17 +182,29 @@ def deliver(
     Raises:
         AskewError: as `fit`, `assess` and the writers do.
         OutputError: the adapter or the report cannot be written; found before the fit, where that can be.
-        ParameterError: there is no such measure, or the report would lie in the adapter's folder.
+        ParameterError: there is no such measure, the report would lie in the adapter's folder, or there is
+            no test split to compare with `against` on.
+        ArtefactError: the artefact in service cannot be loaded, or was made for other vectors.
+        LabelError: it was fitted on all test queries.
     """
     output, report = Path(output), None if report is None else Path(report)
     check_places(output, report)
     depth_for(measures)  # an unknown one is refused now, not after the fit
-    fitted = fit(train, similarity=similarity, folds=folds, threshold=threshold, seed=seed, progress=progress)
-    fitted = replace(fitted, findings=(*findings, *fitted.findings, *_missing(test)))
-    tests = _tests(train, test, fitted, measures, seed)
-    summary = summarise(fitted, train, test, tests, seed=seed, command=command)
+    old = None if against is None else in_service(against, train, test)
+    fitted = fit(
+        train,
+        similarity=similarity,
+        traffic=traffic,
+        folds=folds,
+        threshold=threshold,
+        seed=seed,
+        progress=progress,
+    )
+    trial = try_out(fitted, test, against=old, measures=measures, seed=seed)
+    fitted = replace(fitted, findings=(*findings, *fitted.findings, *trial.findings))
+    summary = summarise(fitted, train, test, trial, seed=seed, command=command)
     _write(fitted.adapter, output, summary, report)
-    return Delivery(fitted, tests, summary, output, report)
+    return Delivery(fitted, trial, summary, output, report)
 
 
 def check_places(output: Path, report: Path | None) -> None:
@@ -229,15 +243,6 @@ def check_places(output: Path, report: Path | None) -> None:
         refuse_foreign(output)
 
 
-def _missing(test: Dataset | None) -> list[Finding]:
-    """What the test queries lack; of training and of the vectors, `fit` has said it."""
-    return [
-        replace(finding, code=f"test-{finding.code}", message=f"among the test queries, {finding.message}")
-        for finding in (() if test is None else examine(test))
-        if finding.code in ("missing-queries", "missing-documents", "no-relevant")
-    ]
-
-
 def _write(adapter: Adapter, output: Path, summary: FitSummary, report: Path | None) -> None:
     """Both or, unless the machine fails between two renames, none."""
     if report is None:
@@ -246,16 +251,3 @@ def _write(adapter: Adapter, output: Path, summary: FitSummary, report: Path | N
     with writing_file(report) as temporary:
         temporary.write_text(render_html(summary), encoding="utf-8")
         save_adapter(adapter, output)
-
-
-def _tests(
-    train: Dataset, test: Dataset | None, fitted: Fit, measures: Sequence[str], seed: int
-) -> tuple[tuple[str, Assessment], ...]:
-    if test is None:
-        return ()
-    seen = {document for query in train.labelled for document in train.qrels.positives(query)}
-    parts = (
-        ("all", assess(test, fitted.candidate, measures=measures, seed=seed)),
-        ("unseen", assess(test, fitted.candidate, measures=measures[:1], without=seen, seed=seed)),
-    )
-    return tuple((subset, found) for subset, found in parts if found is not None)

@@ -39,6 +39,9 @@ def describe(adapter: Adapter) -> dict[str, Any]:
         "labels": record.get("labels"),
         "dataset": record.get("dataset"),
         "fingerprint": provenance.fingerprint or None,
+        "training_queries": None if provenance.seen is None else len(provenance.seen.queries),
+        "training_positives": None if provenance.seen is None else len(provenance.seen.positives),
+        "training_negatives": None if provenance.seen is None else len(provenance.seen.negatives),
         "canaries": [] if provenance.query_canaries is None else list(provenance.query_canaries.ids),
     }
     if operator.delta is not None:

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from askew._version import __version__
-from askew.adapters import Adapter, Canaries, Provenance
+from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
-from askew.estimators import Choice, Estimator, Labels, Ridge, choose
+from askew.estimators import Choice, Estimator, Labels, Mining, Ridge, Setting, Softmax, choose, has_shared
 from askew.evaluation import GainTable
-from askew.linalg import top_k
+from askew.linalg import FloatArray, top_k
 from askew.linalg.fixed import Float64Array
 from askew.operators import BilinearOperator, Identity, Term, Zero
 from askew.protocols import Progress
+from askew.workflows.mining_report import report_mining
+from askew.workflows.nearest import NearestPast, choose_nearest, outdone
 
-__all__ = ["Fit", "fit"]
+__all__ = ["Fit", "Traffic", "fit"]
+
+Traffic = Literal["fresh", "recurring"] | float
 
 #: Depth of the nDCG that choosing goes by.
 _CUTOFF = 10
+# Bytes of a corpus that may be held in float32.
+_IN_MEMORY = 2**30
+# Twice what a fit uses: folds take some of them away.
+_NEGATIVES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,19 +45,25 @@ class Fit:
         candidate: the adapter that the chooser picked, before the verdict.
         choice: what was tried and how it scored, with the verdict.
         findings: what is odd about the data.
+        nearest: the baseline of recurring traffic; None where all traffic is fresh.
+        mined: how negatives were mined, as plain values; see `mining_report`.
     """
 
     adapter: Adapter
     candidate: Adapter
     choice: Choice
     findings: tuple[Finding, ...]
+    nearest: NearestPast | None = None
+    mined: Mapping[str, Any] = field(default_factory=dict)
 
 
 def fit(
     dataset: Dataset,
     *,
     similarity: Similarity = "dot",
+    traffic: Traffic = "fresh",
     estimators: Sequence[Estimator] | None = None,
+    mining: Mining | None = None,
     folds: int = 5,
     threshold: float = 1.0,
     seed: int = 0,
@@ -57,18 +72,22 @@ def fit(
     """Fit an adapter to the labels of a dataset, choose its strength, and judge whether it pays.
 
     The prior is the identity if queries and documents come from one encoder, and zero otherwise.
-    Everything is chosen by cross-fitted nDCG@10 on the labelled queries alone, over two-way folds
-    that hold out queries and their relevant documents together. The adapter that ships is fitted on
-    all labels; if the nested cross-fitted gain does not exceed `threshold` standard errors, the base
-    ships instead.
+    Everything is chosen by cross-fitted nDCG@10 on the labelled queries alone: for fresh traffic over
+    two-way folds that hold out queries and their relevant documents together, for recurring traffic
+    over folds of queries with all documents in place. The adapter that ships is fitted on all labels;
+    if the nested cross-fitted gain does not exceed `threshold` standard errors, the base ships instead.
 
     Args:
         dataset: embeddings of n queries and m documents, and judgements.
         similarity: ``"dot"`` or ``"cosine"``, as the index scores.
-        estimators: what to try; ridge regression to the prior by default.
-        folds: number of two-way folds, at least 2.
+        traffic: ``"fresh"`` (documents that no label has named), ``"recurring"`` (traffic comes back to
+            the documents of past labels), or the share of recurring traffic as a number from 0 to 1.
+        estimators: what to try; by default ridge and softmax regression to the prior, each in the dual
+            family and, where it exists, the shared one.
+        mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
+        folds: number of folds, at least 3: nested fits leave out two.
         threshold: standard errors.
-        seed: salt of the folds' hash; nothing else is random.
+        seed: salt of the hashes; nothing else is random.
         progress: called with the fits done and the fits to do.
 
     Raises:
@@ -95,24 +114,59 @@ def fit(
             where=dataset.name,
             remedy="Check the ids, and that some grades are above 0",
         )
-    labels = Labels.build(dataset, TwoWayFolds.build(dataset, count=folds, seed=seed), similarity=similarity)
+    share = _recurring(traffic)
     prior = _prior(dataset)
-    tried = tuple(estimators) if estimators is not None else (Ridge(),)
+    mining = mining or Mining(count=_NEGATIVES)
+    labels = Labels.build(
+        dataset,
+        TwoWayFolds.build(dataset, count=folds, seed=seed),
+        prior=prior,
+        similarity=similarity,
+        mining=mining,
+        seed=seed,
+    )
+    tried = tuple(estimators) if estimators is not None else _default_estimators(prior)
     choice = choose(
         labels,
-        prior=prior,
+        priors={"zero" if isinstance(prior, Zero) else "identity": prior},
         estimators=tried,
         rank_score=_rank_score(dataset, labels, similarity),
+        traffic=share,
         threshold=threshold,
+        workers=os.cpu_count() or 1,
         progress=progress,
     )
     delta = _final(labels, prior, tried, choice)
-    provenance = _provenance(dataset, labels, choice, {"seed": seed, "folds": folds, "similarity": similarity})
+    provenance = _provenance(
+        dataset, labels, choice, {"seed": seed, "folds": folds, "similarity": similarity, "traffic": share}
+    )
     adapt = choice.verdict.decision == "adapt"
     base = Adapter(BilinearOperator(prior), similarity, provenance)
     candidate = Adapter(BilinearOperator(prior, delta), similarity, provenance)
-    findings = (*examine(dataset, similarity=similarity), *_unrelated(dataset, prior))
-    return Fit(candidate if adapt else base, candidate, choice, findings)
+    nearest = choose_nearest(dataset, labels, prior, similarity=similarity) if share > 0 else None
+    mined, told = report_mining(dataset, labels, prior, mining, similarity=similarity, seed=seed)
+    findings = (
+        *examine(dataset, similarity=similarity),
+        *_unrelated(dataset, prior),
+        *told,
+        *(outdone(nearest, choice.verdict.gain, len(labels)) if nearest is not None and share == 1 else ()),
+    )
+    return Fit(candidate if adapt else base, candidate, choice, findings, nearest, mined)
+
+
+def _recurring(traffic: Traffic) -> float:
+    """The share of recurring traffic."""
+    share = {"fresh": 0.0, "recurring": 1.0}.get(traffic) if isinstance(traffic, str) else float(traffic)
+    if share is None or not 0 <= share <= 1:
+        raise ParameterError(
+            f"the traffic is {traffic!r}", where="traffic", remedy="Say fresh, recurring, or a share from 0 to 1"
+        )
+    return share
+
+
+def _default_estimators(prior: Term) -> tuple[Estimator, ...]:
+    dual: tuple[Estimator, ...] = (Ridge(), Softmax())
+    return (*dual, Ridge("shared"), Softmax("shared")) if has_shared(prior) else dual
 
 
 def _prior(dataset: Dataset) -> Term:
@@ -142,27 +196,32 @@ def _unrelated(dataset: Dataset, prior: Term) -> tuple[Finding, ...]:
 
 def _final(labels: Labels, prior: Term, estimators: Sequence[Estimator], choice: Choice) -> Term | None:
     """Δ of the chosen candidate, fitted on all labels."""
+    chosen = choice.chosen
     for estimator in estimators:
-        if choice.chosen.strength is not None and estimator.name == choice.chosen.estimator:
-            return estimator.path(labels, prior).at(choice.chosen.strength)
+        if chosen.strength is not None and (estimator.name, estimator.family) == (chosen.estimator, chosen.family):
+            return estimator.path(labels, prior).at(Setting(chosen.strength, chosen.rank))
     return None
 
 
 def _rank_score(
     dataset: Dataset, labels: Labels, similarity: Similarity
-) -> Callable[[Float64Array, np.ndarray[Any, Any], np.ndarray[Any, Any]], Float64Array]:
+) -> Callable[[FloatArray, np.ndarray[Any, Any], np.ndarray[Any, Any]], Float64Array]:
     """nDCG@10 of adapted queries over the corpus without the documents that fitting has seen."""
     documents = dataset.documents
+    # One conversion for hundreds of searches, where it fits; a larger corpus is read in blocks.
+    matrix = documents.matrix
+    if matrix.dtype != np.float32 and 4 * matrix.size <= _IN_MEMORY:
+        matrix = matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix
     gains = GainTable.build(dataset.qrels, labels.query_ids, documents.ids)
 
     def rank_score(
-        adapted: Float64Array, query_rows: np.ndarray[Any, Any], seen_rows: np.ndarray[Any, Any]
+        adapted: FloatArray, query_rows: np.ndarray[Any, Any], seen_rows: np.ndarray[Any, Any]
     ) -> Float64Array:
         without = np.zeros(len(documents), dtype=bool)
         without[seen_rows] = True
         ranked, _ = top_k(
             adapted,
-            documents.matrix,
+            matrix,
             k=_CUTOFF,
             tie_rank=documents.tie_rank,
             cosine=similarity == "cosine",
@@ -175,8 +234,8 @@ def _rank_score(
 
 
 def _provenance(dataset: Dataset, labels: Labels, choice: Choice, settings: dict[str, Any]) -> Provenance:
-    digest = hashlib.sha256(repr((labels.query_ids, settings, str(choice.chosen))).encode())
-    for array in (labels.queries, labels.pair_query, labels.pair_document, labels.pair_weight):
+    digest = hashlib.sha256(repr((labels.query_ids, settings, choice.chosen)).encode())
+    for array in (labels.queries, labels.pair_query, labels.pair_item, labels.pair_weight, labels.items):
         digest.update(np.ascontiguousarray(array).tobytes())
     return Provenance(
         query_encoder=dataset.queries.encoder,
@@ -192,4 +251,9 @@ def _provenance(dataset: Dataset, labels: Labels, choice: Choice, settings: dict
             **settings,
             **choice.to_json(),
         },
+        seen=Seen.of(
+            queries=labels.query_ids,
+            positives=(dataset.documents.ids[row] for row in labels.seen_rows),
+            negatives=(dataset.documents.ids[row] for row in labels.item_row),
+        ),
     )

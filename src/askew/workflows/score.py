@@ -13,9 +13,9 @@ from askew.data import EmbeddingSet, Finding, Run, examine
 from askew.errors import ParameterError
 from askew.evaluation import Comparison, Evaluation, evaluate
 from askew.formats import list_splits, load_adapter, read_dataset, read_split
-from askew.workflows.assess import MEASURES, assess, depth_for, search_judged
+from askew.workflows.assess import MEASURES, assess_parts, depth_for, remembered, search_judged, trained_on
 
-__all__ = ["Score", "look_over", "score"]
+__all__ = ["Score", "default_split", "look_over", "score"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +25,13 @@ class Score:
     Attributes:
         split: on whose judgements.
         evaluation: of the adapter, the run, or the base.
-        comparisons: the adapter against its base, a measure each; empty otherwise.
+        comparisons: which documents, and the adapter against its base over them; empty otherwise.
         findings: what is odd about the data.
     """
 
     split: str
     evaluation: Evaluation
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[tuple[str, Comparison], ...]
     findings: tuple[Finding, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Score:
         return {
             "split": self.split,
             **self.evaluation.to_json(),
-            "comparisons": [comparison.to_json() for comparison in self.comparisons],
+            "comparisons": [{"documents": subset, **comparison.to_json()} for subset, comparison in self.comparisons],
             "findings": [finding.to_json() for finding in self.findings],
         }
 
@@ -77,9 +77,7 @@ def score(
     """
     if adapter is not None and run is not None:
         raise ParameterError("both an adapter and a run are given", remedy="Evaluate one at a time")
-    names = list_splits(folder)
-    if split is None:  # None again where there are several, none of them usual, so that the reader refuses
-        split = next((name for name in ("test", "train") if name in names), names[0] if len(names) == 1 else None)
+    split = default_split(folder, split)
     if run is not None:
         evaluation = evaluate(run, read_split(folder, split), measures)
         return Score(str(split), evaluation, (), _unmatched(evaluation))
@@ -92,9 +90,22 @@ def score(
         return Score(str(split), evaluate(base, dataset.qrels, measures), (), findings)
     held = load_adapter(adapter)
     held = Adapter(held.operator, similarity or held.similarity, held.provenance)
-    found = assess(dataset, held, measures=measures, seed=seed)
-    assert found is not None  # noqa: S101 - only `without` can leave nothing to count
-    return Score(str(split), found.adapted, found.comparisons, examine(dataset, similarity=held.similarity))
+    parts = assess_parts(dataset, held, held.provenance.seen, measures=measures, seed=seed)
+    comparisons = tuple((subset, comparison) for subset, found in parts for comparison in found.comparisons)
+    findings = (*examine(dataset, similarity=held.similarity), *trained_on(dataset, remembered(held)))
+    return Score(str(split), parts[0][1].adapted, comparisons, findings)
+
+
+def default_split(folder: str | PathLike[str], split: str | None) -> str | None:
+    """The split named, else ``test``, else ``train``, else the only one, else None, which a reader refuses.
+
+    Raises:
+        FormatError: there is no such folder.
+    """
+    names = list_splits(folder)
+    if split is not None:
+        return split
+    return next((name for name in ("test", "train") if name in names), names[0] if len(names) == 1 else None)
 
 
 def look_over(

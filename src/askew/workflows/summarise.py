@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from askew import report
 from askew._version import __version__
 from askew.data import Dataset, Run
+from askew.estimators import Candidate
 from askew.evaluation import Comparison
 from askew.operators import BilinearOperator, Factored
 from askew.workflows.assess import Assessment
 from askew.workflows.fit import Fit
+from askew.workflows.trial import Trial
 
 __all__ = ["summarise"]
 
@@ -27,7 +28,7 @@ def summarise(
     fitted: Fit,
     train: Dataset,
     test: Dataset | None,
-    tests: Sequence[tuple[str, Assessment]],
+    trial: Trial,
     *,
     seed: int,
     command: str,
@@ -38,12 +39,12 @@ def summarise(
         fitted: what was fitted.
         train: on what.
         test: the test queries, if there are any.
-        tests: which documents, and base against the chosen candidate over them.
+        trial: what the test queries say.
         seed: that was used.
         command: that gets this again.
     """
     choice = fitted.choice
-    all_documents = tests[0][1] if tests else None
+    all_documents = trial.parts[0][1] if trial.parts else None
     helped, hurt = _cases(all_documents, test) if all_documents is not None and test is not None else ((), ())
     return report.FitSummary(
         title=f"Adapting {train.name}",
@@ -58,10 +59,10 @@ def summarise(
         test_queries=None if test is None else len(test.qrels),
         similarity=fitted.adapter.similarity,
         verdict=_verdict(fitted),
-        chosen=report.Chosen(estimator=choice.chosen.estimator, strength=choice.chosen.strength, rank=_rank(fitted)),
+        chosen=report.Chosen(estimator=_line(choice.chosen), strength=choice.chosen.strength, rank=_rank(fitted)),
         reproduction=report.Reproduction(command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint),
         candidates=_candidates(fitted),
-        comparisons=tuple(_comparison(subset, found) for subset, test_ in tests for found in test_.comparisons),
+        comparisons=tuple(_comparison(subset, found) for subset, found in (*trial.comparisons, *trial.others)),
         per_query=() if all_documents is None or test is None else _per_query(all_documents, test),
         helped=helped,
         hurt=hurt,
@@ -93,7 +94,7 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
         return ()
     return tuple(
         report.Candidate(
-            name=candidate.estimator,
+            name=_line(candidate),
             strength=candidate.strength,
             mean=float(mean),
             standard_error=float(error),
@@ -101,6 +102,14 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
         )
         for candidate, mean, error in zip(choice.candidates, choice.means(), choice.standard_errors(), strict=True)
     )
+
+
+def _line(candidate: Candidate) -> str:
+    """The line of the picture that a candidate is a point of."""
+    if candidate.estimator is None:
+        return candidate.prior
+    bound = "" if candidate.rank is None else f", rank {candidate.rank}"
+    return f"{candidate.estimator}, {candidate.family}{bound}"
 
 
 def _comparison(subset: str, found: Comparison) -> report.Comparison:
@@ -121,6 +130,8 @@ def _comparison(subset: str, found: Comparison) -> report.Comparison:
         headroom=found.headroom,
         n=found.n,
         subset=subset,
+        system=found.other_name,
+        reference=found.base_name,
     )
 
 

@@ -1,0 +1,188 @@
+"""What choosing leaves behind: candidates, every score they were judged by, the choice and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from askew.estimators.paths import Family
+from askew.linalg.fixed import Float64Array
+
+__all__ = ["Candidate", "Choice", "Evidence", "Regime", "Verdict", "standard_error", "weighed"]
+
+IntArray = npt.NDArray[np.int64]
+Regime = Literal["fresh", "recurring"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One thing that can ship: an estimator and family at a setting, or a prior alone.
+
+    Attributes:
+        prior: name of the prior.
+        estimator: name of the estimator; None for the prior alone.
+        family: ``"dual"`` or ``"shared"``; None for the prior alone.
+        strength: of the pull; None for the prior alone.
+        rank: bound on the rank of Δ; None for none.
+    """
+
+    prior: str
+    estimator: str | None = None
+    family: Family | None = None
+    strength: float | None = None
+    rank: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, with its name."""
+        return {**self.__dict__, "name": str(self)}
+
+    def __str__(self) -> str:
+        if self.estimator is None:
+            return f"{self.prior} alone"
+        bound = "" if self.rank is None else f", rank {self.rank}"
+        return f"{self.estimator}, {self.family}, strength {self.strength:g}{bound}"
+
+    @property
+    def pull(self) -> tuple[float, bool, float]:
+        """For ties: stronger pull first, then the smaller family, then the smaller rank."""
+        strength = np.inf if self.strength is None else self.strength
+        return (strength, self.family != "dual", -np.inf if self.rank is None else -float(self.rank))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the chosen way of fitting is worth it, on queries that nothing had seen.
+
+    Attributes:
+        decision: ``"adapt"`` or ``"keep"``.
+        base: mean score of the first prior.
+        adapted: nested cross-fitted mean score of what the chooser picks.
+        gain: their difference.
+        standard_error: of the gain, over queries.
+        threshold: standard errors that the gain has to exceed.
+        queries: how many queries it rests on.
+        traffic: share of recurring traffic it is weighed for, from 0 (fresh) to 1.
+        reason: one sentence.
+    """
+
+    decision: Literal["adapt", "keep"]
+    base: float
+    adapted: float
+    gain: float
+    standard_error: float
+    threshold: float
+    queries: int
+    traffic: float
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return dict(self.__dict__)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Every candidate's cross-fitted score on every query, in one regime.
+
+    Attributes:
+        regime: ``"fresh"`` or ``"recurring"``.
+        fold: (n,) the fold of each query.
+        scores: (C, n) by the fit without the query's fold.
+        inner: outer fold → (C, n - n_fold) scores of the other queries by fits that also lack the
+            outer fold; empty where nesting was not asked for.
+        inner_rows: outer fold → (n - n_fold,) which queries these are.
+    """
+
+    regime: Regime
+    fold: IntArray
+    scores: Float64Array
+    inner: Mapping[int, Float64Array]
+    inner_rows: Mapping[int, IntArray]
+
+    def means(self) -> Float64Array:
+        """(C,) cross-fitted mean of each candidate."""
+        return np.asarray(self.scores.mean(axis=1))
+
+    def gains(self) -> Float64Array:
+        """(C, n) each candidate's score less the first's."""
+        return np.asarray(self.scores - self.scores[0])
+
+    def by_fold(self) -> Float64Array:
+        """(C, folds) mean by fold."""
+        return np.stack([self.scores[:, self.fold == fold].mean(axis=1) for fold in np.unique(self.fold)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, and every score that it was chosen by.
+
+    Attributes:
+        chosen: the candidate of the best cross-fitted mean (the verdict may still say keep).
+        verdict: from the nested cross-fit.
+        candidates: all C of them, the first prior first.
+        query_ids: n queries.
+        evidence: one record a regime; empty if nothing was measured.
+    """
+
+    chosen: Candidate
+    verdict: Verdict
+    candidates: tuple[Candidate, ...]
+    query_ids: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def traffic(self) -> float:
+        """Share of recurring traffic."""
+        return self.verdict.traffic
+
+    def means(self) -> Float64Array:
+        """(C,) mean of each candidate, weighed by traffic; zeros where nothing was measured."""
+        return weighed([record.means() for record in self.evidence], self._weights(), len(self.candidates))
+
+    def standard_errors(self) -> Float64Array:
+        """(C,) standard error, over queries, of each candidate's gain over the first prior, weighed by traffic."""
+        shape = (len(self.candidates), len(self.query_ids))
+        gains = weighed([record.gains() for record in self.evidence], self._weights(), shape)
+        return np.array([standard_error(row) for row in gains])
+
+    def _weights(self) -> list[float]:
+        return [self.traffic if record.regime == "recurring" else 1 - self.traffic for record in self.evidence]
+
+    def to_json(self) -> dict[str, Any]:
+        """The evidence as plain values: every candidate's mean, gain, error and score by fold."""
+        means, errors = self.means(), self.standard_errors()
+        records = [(record.regime, record.means(), record.by_fold()) for record in self.evidence]
+        return {
+            "chosen": self.chosen.to_json(),
+            "verdict": self.verdict.to_json(),
+            "candidates": [
+                {
+                    **candidate.__dict__,
+                    "mean": float(means[row]),
+                    "gain": float(means[row] - means[0]),
+                    "standard_error": float(errors[row]),
+                    **{
+                        regime: {"mean": float(mean[row]), "by_fold": by_fold[row].tolist()}
+                        for regime, mean, by_fold in records
+                    },
+                }
+                for row, candidate in enumerate(self.candidates)
+            ],
+        }
+
+
+def weighed(rows: Sequence[Float64Array], weights: Sequence[float], shape: int | tuple[int, int]) -> Float64Array:
+    """The sum of arrays of one shape by their weights; zeros of none."""
+    total = np.zeros(shape)
+    for row, weight in zip(rows, weights, strict=True):
+        total += weight * row
+    return total
+
+
+def standard_error(values: Float64Array) -> float:
+    """Of the mean of some values; 0 for fewer than two."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
