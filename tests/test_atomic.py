@@ -146,3 +146,29 @@ def test_some_ids_are_named() -> None:
     assert errors.name_some([]) == ""
     assert errors.name_some("abcde") == "'a', 'b', 'c', 'd', 'e'"
     assert errors.name_some(map(str, range(7))) == "'0', '1', '2', '3', '4' and 2 more"
+
+
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    (real / "old").write_text("old")
+    link.symlink_to(real)
+    with writing_folder(link) as fresh:
+        (fresh / "new").write_text("new")
+    assert link.is_symlink()
+    assert [item.name for item in real.iterdir()] == ["new"]
+    target, alias = tmp_path / "file", tmp_path / "alias"
+    target.write_text("old")
+    alias.symlink_to(target)
+    with writing_file(alias) as temporary:
+        temporary.write_text("new")
+    assert alias.is_symlink()
+    assert target.read_text() == "new"
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["alias", "file", "link", "real"]
+
+
+def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(errors.OutputError), writing_folder(loop):
+        pass

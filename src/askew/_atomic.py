@@ -21,6 +21,7 @@ def writing_file(path: Path) -> Iterator[Path]:
     Raises:
         OutputError: the place cannot be written to. Nothing is left behind.
     """
+    path = _followed(path)
     with _staging(path) as staging:
         temporary = staging / path.name
         yield temporary
@@ -39,6 +40,7 @@ def writing_folder(path: Path) -> Iterator[Path]:
     Raises:
         OutputError: the place cannot be written to, or is a file. Nothing is left behind.
     """
+    path = _followed(path)
     with _staging(path) as staging:
         if path.exists() and not path.is_dir():
             raise OutputError("a file stands where a folder should go", where=path, remedy="Name another folder")
@@ -58,6 +60,14 @@ def writing_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(aside, ignore_errors=True)
         else:
             fresh.replace(path)
+
+
+def _followed(path: Path) -> Path:
+    """Where a link leads: what it points to is replaced, and the link stays."""
+    try:
+        return path.resolve() if path.is_symlink() else path
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name too long, a NUL
+        raise _unwritable(path, error) from error
 
 
 @contextmanager

@@ -35,6 +35,17 @@ def test_a_closed_pipe_is_no_error(turned: Any) -> None:
         assert process.wait(60) == 0
 
 
+def test_a_full_disk_behind_stdout_is_one_line(turned: Any) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    command = [sys.executable, "-m", "askew.cli.main", "search", turned.queries, turned.documents]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 6
+    assert done.stderr.startswith("error: stdout: it cannot be written to")
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_interrupted_fit_leaves_nothing_and_exits_with_130(task: Any, tmp_path: Path) -> None:
     script = textwrap.dedent("""
         import os, signal, sys

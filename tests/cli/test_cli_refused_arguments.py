@@ -57,6 +57,7 @@ CASES: dict[str, tuple[str, int, str]] = {
     ),
     "apply nothing": ("apply {out}/none {queries} -o {out}/a.npy", 4, "there is no adapter here"),
     "apply to text": ("apply {adapter} {queries} -o {out}/a.csv", 6, "not written as .csv ~ .npy or .safetensors"),
+    "apply over its input": ("apply {adapter} {queries} -o {queries}", 2, "would take the place of the queries"),
     "apply into a file": ("apply {adapter} {queries} -o {docs}/a.npy", 6, "docs.npy/a"),
     "inspect data": ("inspect {data}", 4, "task/manifest.json: there is no adapter here"),
     "demo in a file": ("demo -o {docs}/demo", 6, "docs.npy is not a folder"),

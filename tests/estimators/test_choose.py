@@ -231,7 +231,7 @@ def test_no_gain_is_no_reason_to_adapt_even_at_a_threshold_of_zero() -> None:
         threshold=0.0,
     )
     assert found.verdict.decision == "keep"
-    assert found.verdict.reason.startswith("there is no gain")
+    assert found.verdict.reason.startswith("no gain was found")
 
 
 @pytest.mark.parametrize("traffic", [0.0, 0.5, 1.0])
@@ -390,3 +390,15 @@ def test_a_turn_that_all_queries_share_is_learned_and_noise_is_not() -> None:
             labels, priors={"identity": Identity(8)}, estimators=estimators, rank_score=first_place, threshold=3.0
         )
         assert found.verdict.decision == decision
+
+
+def test_two_estimators_of_a_family_must_have_two_names(make_task: Callable[..., Dataset]) -> None:
+    task = make_task()
+    labels = Labels.build(task, TwoWayFolds.build(task), prior=Identity(6))
+    with pytest.raises(ParameterError, match="same name"):
+        choose(
+            labels,
+            priors={"identity": Identity(6)},
+            estimators=[Ridge(strengths=(0.1,)), Ridge(strengths=(1.0,))],
+            rank_score=lambda adapted, rows, seen: np.zeros(len(adapted)),
+        )

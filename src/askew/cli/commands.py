@@ -24,6 +24,7 @@ from askew.cli.options import (
     SimilarityName,
     similarity,
 )
+from askew.errors import ParameterError
 
 if TYPE_CHECKING:
     from askew.data import Run
@@ -142,6 +143,10 @@ def apply(
     from askew.formats import load_adapter, read_embeddings, write_embeddings
     from askew.workflows.score import look_over
 
+    if output.exists() and output.samefile(queries):
+        raise ParameterError(
+            "the adapted queries would take the place of the queries", where=output, remedy="Name another --output"
+        )
     held = load_adapter(adapter)
     asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
     adapted = held.apply(asked)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from askew.errors import OutputError
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -45,6 +47,7 @@ def write(text: str) -> None:
 
     Raises:
         typer.Exit: the reader of the pipe has gone.
+        OutputError: stdout is a file on a full disk, or the like.
     """
     try:
         sys.stdout.write(text)
@@ -52,6 +55,13 @@ def write(text: str) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at shutdown
         raise typer.Exit from None
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor can the rest be written at shutdown
+        raise OutputError(
+            f"it cannot be written to ({error.strerror or error})",
+            where="stdout",
+            remedy="Free some space, or write to a file elsewhere",
+        ) from error
 
 
 def say(text: str) -> None:

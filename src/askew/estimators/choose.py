@@ -90,13 +90,18 @@ def choose(
         progress: called with the number of fits done and the number of all.
 
     Raises:
-        ParameterError: `traffic` is outside [0, 1].
+        ParameterError: `traffic` is outside [0, 1], or two estimators of a family have one name.
 
     The choice is the best mean; of equals, the one that pulls hardest towards the prior. With fewer
     than ten labelled queries, or all of them in two folds, the prior is kept and the reason says so.
     """
     if not 0 <= traffic <= 1:
         raise ParameterError(f"the share of recurring traffic is {traffic}", remedy="Give a number from 0 to 1")
+    kinds = [(estimator.name, estimator.family) for estimator in estimators]
+    if len(set(kinds)) < len(kinds):
+        raise ParameterError(
+            f"two estimators have the same name and family: {kinds}", where="estimators", remedy="Name them apart"
+        )
     name = next(iter(priors))
     refusal = _too_few(labels, traffic)
     if refusal:
@@ -265,4 +270,4 @@ def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: f
     found = f"{gain:+.4f} on {where} (standard error {error:.4f})"
     if adapt:
         return f"the gain, {found}, exceeds {threshold:g} standard error{'' if threshold == 1 else 's'}"
-    return f"the gain, {found}, cannot be told from noise" if gain > 0 else f"there is no gain: {found}"
+    return f"the gain, {found}, cannot be told from noise" if gain > 0 else f"no gain was found: {found}"
