@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from askew.errors import ParameterError
 from askew.estimators import Labels
 from askew.operators import Identity
 from askew.workflows.fit import _rank_score
+from askew.workflows.summarise import _disagreement
 
 
 @pytest.fixture
@@ -64,3 +66,22 @@ def test_two_encoders_without_an_alignment_are_warned_about(pointing: Dataset) -
     other: Any = EmbeddingSet(pointing.documents.ids, np.eye(30), encoder="another")
     fitted = askew.fit(Dataset(pointing.queries, other, pointing.qrels))
     assert "no-base" in {finding.code for finding in fitted.findings}
+
+
+@pytest.mark.parametrize(
+    ("traffic", "decision", "low", "high", "said"),
+    [
+        (0.0, "keep", 0.01, 0.05, "On the test queries and unseen documents it does gain, +0.0300."),
+        (1.0, "keep", 0.01, 0.05, "On the test queries and all documents it does gain, +0.0300."),
+        (0.0, "adapt", -0.05, -0.01, "On the test queries and unseen documents it does lose, +0.0300."),
+        (0.0, "keep", -0.01, 0.05, ""),
+        (0.0, "adapt", 0.01, 0.05, ""),
+    ],
+)
+def test_a_test_that_says_otherwise_is_said(traffic: float, decision: str, low: float, high: float, said: str) -> None:
+    fitted: Any = SimpleNamespace(choice=SimpleNamespace(verdict=SimpleNamespace(traffic=traffic, decision=decision)))
+    row = SimpleNamespace(low=low, high=high, difference=0.03)
+    trial: Any = SimpleNamespace(comparisons=[("all", row), ("unseen", row)])
+    sentence = _disagreement(fitted, trial)
+    assert sentence.startswith(f" {said}") if said else not sentence
+    assert not _disagreement(fitted, SimpleNamespace(comparisons=[]))  # type: ignore[arg-type]  # a stand-in

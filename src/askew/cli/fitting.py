@@ -136,9 +136,8 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
         return
     choice = delivery.fit.choice
     adapt = choice.verdict.decision == "adapt"
-    reason = choice.verdict.reason
     say(f"verdict: {'adapt' if adapt else 'keep your base'}")
-    say(f"{reason[:1].upper()}{reason[1:]}.")
+    say(delivery.summary.verdict.sentence)
     if choice.verdict.queries:
         tried = f"of {len(choice.candidates)} candidates, by {choice.verdict.queries:,} labelled queries"
         say(f"Chosen: {choice.chosen}, {tried}.")

@@ -58,7 +58,7 @@ def summarise(
         training_labels=len(train.labelled),
         test_queries=None if test is None else len(test.qrels),
         similarity=fitted.adapter.similarity,
-        verdict=_verdict(fitted),
+        verdict=_verdict(fitted, trial),
         chosen=report.Chosen(estimator=_line(choice.chosen), strength=choice.chosen.strength, rank=_rank(fitted)),
         reproduction=report.Reproduction(command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint),
         candidates=_candidates(fitted),
@@ -76,15 +76,32 @@ def summarise(
     )
 
 
-def _verdict(fitted: Fit) -> report.Verdict:
+def _verdict(fitted: Fit, trial: Trial) -> report.Verdict:
     verdict = fitted.choice.verdict
     measured = verdict.queries > 0
     return report.Verdict(
         decision=verdict.decision,
-        sentence=f"{verdict.reason[:1].upper()}{verdict.reason[1:]}.",
+        sentence=f"{verdict.reason[:1].upper()}{verdict.reason[1:]}.{_disagreement(fitted, trial)}",
         gain=verdict.gain if measured else None,
         standard_error=verdict.standard_error if measured else None,
         threshold=verdict.threshold * verdict.standard_error if measured else None,
+    )
+
+
+def _disagreement(fitted: Fit, trial: Trial) -> str:
+    """A sentence where the test split clearly says otherwise than the verdict, on the documents it is about."""
+    verdict = fitted.choice.verdict
+    about = "unseen" if verdict.traffic < 0.5 else "all"
+    found = next((row for documents, row in trial.comparisons if documents == about), None)
+    if found is None:
+        return ""
+    kept = verdict.decision == "keep"
+    if not (found.low > 0 if kept else found.high < 0):
+        return ""
+    where = "unseen documents" if about == "unseen" else "all documents"
+    return (
+        f" On the test queries and {where} it does {'gain' if kept else 'lose'}, {found.difference:+.4f}. The verdict "
+        "rests on the labels alone, and a test never changes it: more labels would settle it."
     )
 
 
