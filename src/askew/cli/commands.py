@@ -17,6 +17,7 @@ from askew.cli.options import (
     BadRowsPolicy,
     DocumentEncoder,
     Encoder,
+    JudgedSplit,
     Measures,
     Queries,
     Quiet,
@@ -44,10 +45,7 @@ def evaluate(
     run: Annotated[
         Path | None, typer.Option(metavar="PATH", help="A TREC run to evaluate instead; needs no embeddings.")
     ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Whose judgements; test by default where there is one, else as for fit."),
-    ] = None,
+    split: JudgedSplit = None,
     encoder: Encoder = None,
     document_encoder: DocumentEncoder = None,
     measure: Measures = None,

@@ -17,6 +17,7 @@ __all__ = [
     "BadRowsPolicy",
     "DocumentEncoder",
     "Encoder",
+    "JudgedSplit",
     "Measures",
     "Queries",
     "Quiet",
@@ -59,6 +60,10 @@ Measures = Annotated[
 ]
 Queries = Annotated[
     Path, typer.Argument(metavar="QUERIES", help="Embeddings of queries: .npy with .ids beside it, or .safetensors.")
+]
+JudgedSplit = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Whose judgements; test by default where there is one, else as for fit."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Salt of every hash and seed of every resampling.", min=0)]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
 from askew.data.embeddings import EmbeddingSet
 from askew.linalg import row_dots
+from askew.linalg.fixed import IntArray
 
 __all__ = ["near_duplicate_groups"]
 
-IntArray = npt.NDArray[np.int64]
 
 # Vectors this close are the same document in two copies: a fit on one has seen the other.
 _NEAR_DUPLICATE = 0.999

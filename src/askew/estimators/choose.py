@@ -20,14 +20,13 @@ from itertools import combinations
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from askew.errors import ParameterError
 from askew.estimators.evidence import Candidate, Choice, Evidence, Regime, Verdict, standard_error, weighed
 from askew.estimators.labels import Labels
 from askew.estimators.paths import Family, Path
 from askew.linalg import FloatArray, one_thread
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import Term
 
 __all__ = ["Estimator", "RankScore", "choose"]
@@ -37,7 +36,6 @@ _FEWEST_LABELS = 10
 # Nested fits leave out two folds and need a third.
 _FEWEST_FOLDS = 3
 
-IntArray = npt.NDArray[np.int64]
 RankScore = Callable[[FloatArray, IntArray, IntArray], Float64Array]
 
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from askew.estimators.labels import Labels
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import Float32Array, Float64Array, IntArray
 from askew.operators import Term
 
 __all__ = ["Contrast"]
-
-Float32Array = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
+
+from askew.linalg.fixed import Float32Array
 
 __all__ = ["Loss", "optima"]
 
-Float32Array = npt.NDArray[np.float32]
 Loss = Callable[[Float32Array], tuple[float, Float32Array]]
 _Pairs = deque[tuple[Float32Array, Float32Array]]
 

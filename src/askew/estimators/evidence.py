@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from askew.estimators.paths import Family
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import Float64Array, IntArray
 
 __all__ = ["Candidate", "Choice", "Evidence", "Regime", "Verdict", "standard_error", "weighed"]
 
-IntArray = npt.NDArray[np.int64]
 Regime = Literal["fresh", "recurring"]
 
 

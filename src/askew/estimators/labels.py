@@ -12,13 +12,10 @@ from askew.adapters.adapter import Similarity
 from askew.data import Dataset, TwoWayFolds, near_duplicate_groups, stable_hash
 from askew.errors import LabelError
 from askew.estimators.negatives import Mined, Mining, mine
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import BoolArray, Float64Array, IntArray
 from askew.operators import Term
 
 __all__ = ["Labels"]
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

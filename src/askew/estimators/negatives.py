@@ -12,11 +12,10 @@ from askew.adapters.adapter import Similarity
 from askew.data import EmbeddingSet, stable_hash
 from askew.errors import ParameterError
 from askew.linalg import FloatArray, row_dots, row_norms, top_k
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import Float64Array, IntArray
 
 __all__ = ["Mined", "Mining", "mine"]
 
-IntArray = npt.NDArray[np.int64]
 
 # A copy of a relevant document under another id answers the query too.
 _NEAR_DUPLICATE = 0.999

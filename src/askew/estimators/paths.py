@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from askew.errors import ParameterError
 from askew.linalg import FloatArray, one_thread, svd, symmetric_eigen
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import Float32Array, Float64Array
 from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
 
 __all__ = ["STRENGTHS", "Family", "Path", "Setting", "check_settings", "check_shared", "has_shared", "span"]
 
 Family = Literal["dual", "shared"]
-Float32Array = npt.NDArray[np.float32]
 
 #: Three strengths a decade, from one that fits 1,000 labels closely to one that all but keeps the prior.
 STRENGTHS: tuple[float, ...] = tuple(float(f"{10 ** (power / 3):.3g}") for power in range(-9, 4))

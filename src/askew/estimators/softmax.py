@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from askew.errors import ParameterError
 from askew.estimators.contrast import Contrast
@@ -14,12 +13,11 @@ from askew.estimators.descent import optima
 from askew.estimators.labels import Labels
 from askew.estimators.paths import Family, Path, check_settings, check_shared, span
 from askew.linalg import one_thread
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import Float32Array, Float64Array
 from askew.operators import Term
 
 __all__ = ["Softmax"]
 
-Float32Array = npt.NDArray[np.float32]
 
 # Half decades: between two of them the ranking hardly moves, and each is a solve.
 _STRENGTHS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from askew._blocks import blocks
 from askew.errors import DimensionError, InputError, MatchError, ParameterError, name_some
+from askew.linalg.fixed import Float64Array
 
 if TYPE_CHECKING:
     from askew.evaluation.measures import Evaluation
 
 __all__ = ["Comparison", "compare", "holm", "paired_interval", "paired_p_value"]
 
-Float64Array = npt.NDArray[np.float64]
 
 # Two sums of the same few numbers in another order differ by this much at most: no win.
 _ROUNDING = 1e-12

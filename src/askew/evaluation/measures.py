@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from askew._blocks import blocks
 from askew.errors import DimensionError, LabelError, MatchError, ParameterError, name_some
 from askew.evaluation._library import library_values, parse
 from askew.evaluation.ndcg import ndcg_against
+from askew.linalg.fixed import Float64Array
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "evaluate"]
 
-Float64Array = npt.NDArray[np.float64]
 # Queries scored at once: enough to make numpy's calls cheap, few enough for rankings of a whole corpus.
 _QUERIES_AT_ONCE = 256
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew.errors import DimensionError, ParameterError
+from askew.linalg.fixed import BoolArray, Float64Array, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from askew.data import Qrels
 
 __all__ = ["GainTable", "dcg", "ndcg", "ndcg_against"]
-
-Float64Array = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def dcg(gains: npt.ArrayLike) -> Float64Array:

@@ -21,10 +21,23 @@ import numpy.typing as npt
 
 from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
 
-__all__ = ["FloatArray", "matmul", "row_dots", "row_norms", "tree_sum"]
+__all__ = [
+    "BoolArray",
+    "Float32Array",
+    "Float64Array",
+    "FloatArray",
+    "IntArray",
+    "matmul",
+    "row_dots",
+    "row_norms",
+    "tree_sum",
+]
 
 FloatArray = npt.NDArray[np.floating[Any]]
 Float64Array = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 def tree_sum(values: Float64Array) -> Float64Array:

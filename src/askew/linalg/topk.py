@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
-from askew.linalg.fixed import Float64Array, FloatArray, row_dots, row_norms
+from askew.linalg.fixed import Float64Array, FloatArray, IntArray, row_dots, row_norms
 
 __all__ = ["top_k"]
 
-IntArray = npt.NDArray[np.int64]
 
 # Below and above these norms a float32 product could leave the normal range: rescale by 2^p first.
 _SMALLEST_SAFE, _LARGEST_SAFE = 1e-12, 1e15

@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from askew.data import EmbeddingSet
 from askew.errors import DimensionError
 from askew.linalg import FloatArray, top_k
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import BoolArray, Float64Array, IntArray
 
 __all__ = ["PastQueries", "put_first"]
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from askew.errors import LabelError, ParameterError
 from askew.estimators import Choice, Estimator, Labels, Mining, Ridge, Setting, Softmax, choose, has_shared
 from askew.evaluation import GainTable
 from askew.linalg import FloatArray, top_k
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import BilinearOperator, Identity, Term, Zero
 from askew.protocols import Progress
 from askew.workflows.mining_report import report_mining
@@ -205,18 +205,16 @@ def _final(labels: Labels, prior: Term, estimators: Sequence[Estimator], choice:
 
 def _rank_score(
     dataset: Dataset, labels: Labels, similarity: Similarity
-) -> Callable[[FloatArray, np.ndarray[Any, Any], np.ndarray[Any, Any]], Float64Array]:
+) -> Callable[[FloatArray, IntArray, IntArray], Float64Array]:
     """nDCG@10 of adapted queries over the corpus without the documents that fitting has seen."""
     documents = dataset.documents
     # One conversion for hundreds of searches, where it fits; a larger corpus is read in blocks.
     matrix = documents.matrix
-    if matrix.dtype != np.float32 and 4 * matrix.size <= _IN_MEMORY:
-        matrix = matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix
+    if matrix.dtype == np.float16 and 4 * matrix.size <= _IN_MEMORY:
+        matrix = matrix.astype(np.float32)
     gains = GainTable.build(dataset.qrels, labels.query_ids, documents.ids)
 
-    def rank_score(
-        adapted: FloatArray, query_rows: np.ndarray[Any, Any], seen_rows: np.ndarray[Any, Any]
-    ) -> Float64Array:
+    def rank_score(adapted: FloatArray, query_rows: IntArray, seen_rows: IntArray) -> Float64Array:
         without = np.zeros(len(documents), dtype=bool)
         without[seen_rows] = True
         ranked, _ = top_k(

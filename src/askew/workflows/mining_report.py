@@ -7,16 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, Finding, hash_order, stable_hash
 from askew.estimators import Labels, Mining, mine
+from askew.linalg.fixed import IntArray
 from askew.operators import Term, Zero
 
 __all__ = ["FalseNegatives", "false_negatives", "report_mining"]
 
-IntArray = npt.NDArray[np.int64]
 
 # With fewer queries that have two relevant documents a share says nothing.
 _FEWEST_QUERIES = 20

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
@@ -20,7 +19,7 @@ from askew.data import Dataset, Finding, Run, tie_rank
 from askew.estimators import Labels
 from askew.evaluation import GainTable, compare, evaluate
 from askew.linalg import FloatArray, top_k
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import Term
 from askew.retrieval import PastQueries, put_first
 from askew.workflows.assess import MEASURES, Assessment, base_of, depth_for
@@ -32,8 +31,6 @@ NEAREST = "nearest past query"
 #: The least cosine of a look-up; None never looks up. Of equally good ones the first is chosen.
 THRESHOLDS: tuple[float | None, ...] = (None, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 _CUTOFF = 10
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
