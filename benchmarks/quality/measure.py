@@ -10,13 +10,15 @@ import numpy.typing as npt
 
 from askew.data import Dataset
 from askew.evaluation import GainTable
-from askew.linalg import FloatArray, row_norms, top_k
+from askew.linalg import FloatArray, places, row_norms
 from cells import Task
 from lessons import BoolArray, IntArray
 
 Float64Array = npt.NDArray[np.float64]
 Map = Callable[[FloatArray], FloatArray]
 CUTOFF = 10
+#: The depth that tuning goes by, as askew's own choice does.
+STEADY = 100
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,24 @@ class Scorer:
         wide = np.asarray(dataset.queries.matrix[rows], dtype=np.float64)
         self.queries = (wide / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
 
-    def ndcg(self, deployed: Deployed, rows: IntArray, without: BoolArray | None = None) -> Float64Array:
+    def ndcg(
+        self, deployed: Deployed, rows: IntArray, without: BoolArray | None = None, depth: int = CUTOFF
+    ) -> Float64Array:
         """(q,) by query; `without` are documents that leave the ranking, the judgements and the ideal."""
         documents, norms = self.documents, self.norms
         if deployed.documents is not None:
             documents = np.asarray(deployed.documents(documents), dtype=np.float32)
             norms = row_norms(documents)
-        return self._ndcg(deployed.queries(self.queries[rows]), rows, documents, norms, deployed.cosine, without)
+        return self._ndcg(deployed.queries(self.queries[rows]), rows, documents, norms, deployed.cosine, without, depth)
 
-    def ndcg_of_many(self, maps: Sequence[Deployed], rows: IntArray, without: BoolArray) -> Float64Array:
+    def ndcg_of_many(
+        self, maps: Sequence[Deployed], rows: IntArray, without: BoolArray, depth: int = CUTOFF
+    ) -> Float64Array:
         """(C, q) as `ndcg` of each; where the documents stay as they are, one search serves all."""
         if any(one.documents is not None or not one.cosine for one in maps):
-            return np.stack([self.ndcg(one, rows, without) for one in maps])
+            return np.stack([self.ndcg(one, rows, without, depth) for one in maps])
         adapted = np.concatenate([one.queries(self.queries[rows]) for one in maps])
-        scores = self._ndcg(adapted, np.tile(rows, len(maps)), self.documents, self.norms, True, without)
+        scores = self._ndcg(adapted, np.tile(rows, len(maps)), self.documents, self.norms, True, without, depth)
         return scores.reshape(len(maps), len(rows))
 
     def _ndcg(
@@ -73,11 +79,19 @@ class Scorer:
         norms: Float64Array,
         cosine: bool,
         without: BoolArray | None,
+        depth: int,
     ) -> Float64Array:
-        ranked, _ = top_k(
-            adapted, documents, k=CUTOFF, tie_rank=self.ties, cosine=cosine, document_norms=norms, without=without
+        place = places(
+            adapted,
+            documents,
+            *self.gains.targets(rows, without),
+            k=depth,
+            tie_rank=self.ties,
+            cosine=cosine,
+            document_norms=norms,
+            without=without,
         )
-        return self.gains.ndcg(rows, ranked, k=CUTOFF, without=without)
+        return self.gains.ndcg_of_places(rows, place, k=depth, without=without)
 
 
 @dataclass(frozen=True, eq=False)

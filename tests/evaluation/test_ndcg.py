@@ -103,6 +103,19 @@ def test_the_table_is_the_slow_one(case: Any) -> None:
     assert table.answerable(rows).tolist() == [left for _, left in everything]
 
 
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_places_of_the_targets_score_as_whole_rankings_to_the_bit(case: Any) -> None:
+    grades, without, rows, ranked, k = case
+    table = GainTable.build(Qrels(grades), QUERIES, CORPUS)
+    owner, columns = table.targets(rows, without)
+    rankings = ranked.tolist()
+    pairs = zip(owner.tolist(), columns.tolist(), strict=True)
+    place = [rankings[row].index(column) if column in rankings[row] else 99 for row, column in pairs]
+    whole = table.ndcg(rows, ranked, k=k, without=without)
+    assert table.ndcg_of_places(rows, place, k=k, without=without).tolist() == whole.tolist()
+
+
 @settings(max_examples=40, deadline=None)
 @given(cases())
 def test_leaving_out_equals_judgements_without(case: Any) -> None:
@@ -165,6 +178,10 @@ def test_wrong_arguments() -> None:
         table.ndcg([0], [[7]], k=2)
     with pytest.raises(ParameterError, match="leaves out"):
         table.ndcg([0], ranked, k=2, without=np.arange(7) == 1)
+    with pytest.raises(ParameterError, match="cutoff"):
+        table.ndcg_of_places([0], [0], k=0)
+    with pytest.raises(DimensionError, match="1 targets have places"):
+        table.ndcg_of_places([0], [0, 1], k=2)
     with pytest.raises(DimensionError, match="rankings of shape"):
         table.ndcg([0, 1], ranked, k=2)
     with pytest.raises(DimensionError, match="query rows"):

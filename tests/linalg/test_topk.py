@@ -1,4 +1,4 @@
-"""Exact top-k against a slow and obvious reference, to the last bit.
+"""Exact top-k, and places without it, against a slow and obvious reference, to the last bit.
 
 The reference multiplies and sums every pair in plain Python, in the documented halving order, and
 sorts by (-score, tie). Where products are exact (float16 rows below 1) it is `math.fsum` too.
@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
-from askew.linalg import FloatArray, top_k
+from askew.linalg import FloatArray, places, top_k
 from askew.linalg.fixed import Float64Array
 
 IntArray = npt.NDArray[np.int64]
@@ -170,6 +170,17 @@ def assert_best(
     assert scores.tobytes() == expected.tobytes()
 
 
+def assert_places(search: dict[str, Any], ranked: list[list[tuple[float, int, int]]], targets: list[list[int]]) -> None:
+    """Every query's targets, some of which may be left out, stand where the reference ranks them."""
+    k, without = search["k"], search["without"]
+    kept = [[hit[2] for hit in hits if without is None or not without[hit[2]]] for hits in ranked]
+    wanted = [[row for row in rows if row in hits] for rows, hits in zip(targets, kept, strict=True)]
+    expected = [min(hits.index(row), k) for rows, hits in zip(wanted, kept, strict=True) for row in rows]
+    owner = np.repeat(np.arange(len(wanted)), [len(rows) for rows in wanted])
+    rows = np.array([row for rows in wanted for row in rows], dtype=np.int64)
+    assert places(target_query=owner, target_row=rows, **search).tolist() == expected
+
+
 def depths_and_masks() -> list[tuple[int, Mask | None]]:
     some = np.random.default_rng(0).integers(0, 2, DOCUMENTS).astype(bool)
     first = np.arange(DOCUMENTS) < 40  # whole blocks at the smallest budget
@@ -197,6 +208,18 @@ def test_the_best_are_those_of_the_reference(kind: str, dtype: str, cosine: bool
         for budget in (1, 40_000, 2**27):
             found = top_k(x, y, k=k, tie_rank=ties, cosine=cosine, without=without, budget=budget)
             assert_best(found, ranked, k, without)
+
+
+@pytest.mark.parametrize(("kind", "dtype", "cosine"), CASES)
+def test_places_are_those_of_the_reference(kind: str, dtype: str, cosine: bool) -> None:
+    x, y, ties = case(kind, dtype)
+    rng = np.random.default_rng(0)
+    few = [rng.permutation(DOCUMENTS)[: rng.integers(0, 5)].tolist() for _ in range(QUERIES)]
+    every = [rng.permutation(DOCUMENTS).tolist() for _ in range(QUERIES)]
+    for k, without in depths_and_masks():
+        for budget, targets in ((1, few), (40_000, few), (2**27, every)):
+            search = {"queries": x, "documents": y, "tie_rank": ties, "k": k, "cosine": cosine, "budget": budget}
+            assert_places({**search, "without": without}, reference(kind, dtype, cosine), targets)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -240,6 +263,13 @@ def test_the_best_of_anything_finite_are_those_of_the_reference(search: dict[str
     ranked = rank_all(search["queries"], search["documents"], search["tie_rank"], search["cosine"])
     found = top_k(search.pop("queries"), search.pop("documents"), **search)
     assert_best(found, ranked, search["k"], search["without"])
+
+
+@given(searches(), st.data())
+def test_places_in_anything_finite_are_those_of_the_reference(search: dict[str, Any], data: st.DataObject) -> None:
+    ranked = rank_all(search["queries"], search["documents"], search["tie_rank"], search["cosine"])
+    rows = st.lists(st.integers(0, len(search["documents"]) - 1), unique=True)
+    assert_places(search, ranked, [data.draw(rows) for _ in search["queries"]])
 
 
 @pytest.mark.parametrize("cosine", [False, True], ids=["dot", "cosine"])
@@ -318,6 +348,9 @@ def test_many_near_ties_are_settled_as_by_scoring_everything(dtype: str) -> None
     for budget in (1, 2**18, 2**27):
         rows, found = top_k(x, y, k=100, tie_rank=ties, budget=budget)
         assert np.array_equal(rows, expected)
+        owner = np.repeat(np.arange(12), 100)
+        found_places = places(x, y, owner, expected.ravel(), k=60, tie_rank=ties, budget=budget)
+        assert np.array_equal(found_places.reshape(12, 100), np.tile(np.minimum(np.arange(100), 60), (12, 1)))
         assert np.array_equal(found, np.take_along_axis(scores, expected, axis=1))
 
 

@@ -1,7 +1,7 @@
 """How Δ is estimated from labels, and how estimator, family and strength are chosen."""
 
 from askew.estimators.choose import Estimator, choose
-from askew.estimators.evidence import Candidate, Choice, Evidence, Verdict
+from askew.estimators.evidence import Candidate, Choice, Evidence, Verdict, cautious
 from askew.estimators.labels import Labels
 from askew.estimators.negatives import Mined, Mining, mine
 from askew.estimators.paths import Path, Setting, has_shared
@@ -21,6 +21,7 @@ __all__ = [
     "Setting",
     "Softmax",
     "Verdict",
+    "cautious",
     "choose",
     "has_shared",
     "mine",

@@ -11,9 +11,12 @@ import numpy as np
 from askew.estimators.paths import Family
 from askew.linalg.fixed import Float64Array, IntArray
 
-__all__ = ["Candidate", "Choice", "Evidence", "Regime", "Verdict", "standard_error", "weighed"]
+__all__ = ["Candidate", "Choice", "Evidence", "Regime", "Verdict", "cautious", "standard_error", "weighed"]
 
 Regime = Literal["fresh", "recurring"]
+
+# Standard errors that a candidate's mean gain is lowered by before it is compared with others'.
+_CAUTION = 0.5
 
 
 @dataclass(frozen=True)
@@ -89,15 +92,17 @@ class Evidence:
     Attributes:
         regime: ``"fresh"`` or ``"recurring"``.
         fold: (n,) the fold of each query.
-        scores: (C, n) by the fit without the query's fold.
-        inner: outer fold → (C, n - n_fold) scores of the other queries by fits that also lack the
-            outer fold; empty where nesting was not asked for.
+        scores: (C, n) by the fit without the query's fold: what is printed and judged.
+        steady: (C, n) the steadier score of the same rankings, which the choice goes by.
+        inner: outer fold → (C, n - n_fold) steady scores of the other queries by fits that also lack
+            the outer fold; empty where nesting was not asked for.
         inner_rows: outer fold → (n - n_fold,) which queries these are.
     """
 
     regime: Regime
     fold: IntArray
     scores: Float64Array
+    steady: Float64Array
     inner: Mapping[int, Float64Array]
     inner_rows: Mapping[int, IntArray]
 
@@ -119,7 +124,7 @@ class Choice:
     """What was chosen, and every score that it was chosen by.
 
     Attributes:
-        chosen: the candidate of the best cross-fitted mean (the verdict may still say keep).
+        chosen: the candidate of the best `bounds` (the verdict may still say keep).
         verdict: from the nested cross-fit.
         candidates: all C of them, the first prior first.
         query_ids: n queries.
@@ -147,12 +152,17 @@ class Choice:
         gains = weighed([record.gains() for record in self.evidence], self._weights(), shape)
         return np.array([standard_error(row) for row in gains])
 
+    def bounds(self) -> Float64Array:
+        """(C,) what the choice went by: `cautious` of the steady scores, weighed by traffic."""
+        shape = (len(self.candidates), len(self.query_ids))
+        return cautious(weighed([record.steady for record in self.evidence], self._weights(), shape))
+
     def _weights(self) -> list[float]:
         return [self.traffic if record.regime == "recurring" else 1 - self.traffic for record in self.evidence]
 
     def to_json(self) -> dict[str, Any]:
-        """The evidence as plain values: every candidate's mean, gain, error and score by fold."""
-        means, errors = self.means(), self.standard_errors()
+        """The evidence as plain values: every candidate's mean, gain, error, bound and score by fold."""
+        means, errors, bounds = self.means(), self.standard_errors(), self.bounds()
         records = [(record.regime, record.means(), record.by_fold()) for record in self.evidence]
         return {
             "chosen": self.chosen.to_json(),
@@ -163,6 +173,7 @@ class Choice:
                     "mean": float(means[row]),
                     "gain": float(means[row] - means[0]),
                     "standard_error": float(errors[row]),
+                    "bound": float(bounds[row]),
                     **{
                         regime: {"mean": float(mean[row]), "by_fold": by_fold[row].tolist()}
                         for regime, mean, by_fold in records
@@ -179,6 +190,25 @@ def weighed(rows: Sequence[Float64Array], weights: Sequence[float], shape: int |
     for row, weight in zip(rows, weights, strict=True):
         total += weight * row
     return total
+
+
+def cautious(scores: Float64Array) -> Float64Array:
+    """The mean gain of candidates over the first, less half its standard error over queries.
+
+    Of the candidates that look alike, the one is best that gains on most queries alike: a large mean
+    of few large gains is more often luck, and its risk on other queries is larger.
+
+    Args:
+        scores: (C, n) by candidate and query.
+
+    Returns:
+        (C,) larger is better; 0 for the first.
+
+    >>> cautious(np.array([[0.0, 0.0], [0.1, 0.1], [0.4, -0.1]])).round(3).tolist()
+    [0.0, 0.1, 0.025]
+    """
+    gains = scores - scores[:1]
+    return np.array([row.mean() - _CAUTION * standard_error(row) if row.size else 0.0 for row in gains])
 
 
 def standard_error(values: Float64Array) -> float:

@@ -199,11 +199,67 @@ class GainTable:
         rows = self._checked_rows(query_rows)
         left_out = self._checked_mask(without)
         reached = self._gains_of(rows, self._checked_ranking(ranked, len(rows), left_out)[:, :k])
+        return ndcg_against(reached, self._ideal(rows, k, left_out))
+
+    def targets(self, query_rows: npt.ArrayLike, without: npt.ArrayLike | None = None) -> tuple[IntArray, IntArray]:
+        """The positives inside the corpus whose places decide the nDCG of q rankings.
+
+        Args:
+            query_rows: (q,) row numbers of queries; a row may come many times.
+            without: (m,) bool, documents left out.
+
+        Returns:
+            (t,) numbers of rankings, ascending, and (t,) row numbers of documents.
+        """
+        owner, entry, _ = self._remaining(self._checked_rows(query_rows), self._checked_mask(without))
+        inside = self.columns[entry] < self.documents
+        return owner[inside], self.columns[entry[inside]]
+
+    def ndcg_of_places(
+        self,
+        query_rows: npt.ArrayLike,
+        places: npt.ArrayLike,
+        *,
+        k: int,
+        without: npt.ArrayLike | None = None,
+    ) -> Float64Array:
+        """nDCG@k from the places of the `targets` alone: the same bits as `ndcg` of the rankings.
+
+        Args:
+            query_rows: (q,) row numbers of queries.
+            places: (t,) the place of each target in its ranking, from 0; k or more where it is not reached.
+            k: the cutoff.
+            without: (m,) bool, documents left out.
+
+        Returns:
+            (q,) float64 in [0, 1]; 0 for a query that is not `answerable`.
+
+        Raises:
+            ParameterError: k below 1, or a row number out of range.
+            DimensionError: there is not one place a target.
+        """
+        if k < 1:
+            raise ParameterError(f"the cutoff k is {k}", remedy="Give 1 or more")
+        rows = self._checked_rows(query_rows)
+        left_out = self._checked_mask(without)
+        owner, entry, _ = self._remaining(rows, left_out)
+        inside = self.columns[entry] < self.documents
+        owner, entry = owner[inside], entry[inside]
+        place = np.asarray(places, dtype=np.int64)
+        if place.shape != owner.shape:
+            raise DimensionError(f"{len(owner):,} targets have places of shape {place.shape}")
+        reached = np.zeros((len(rows), k))
+        hit = place < k
+        reached[owner[hit], place[hit]] = self.gains[entry[hit]]
+        return ndcg_against(reached, self._ideal(rows, k, left_out))
+
+    def _ideal(self, rows: IntArray, k: int, left_out: BoolArray) -> Float64Array:
+        """(q, j) the largest gains that are left, descending, at most k of them."""
         owner, entry, place = self._remaining(rows, left_out)
         depth = place < k
         best = np.zeros((len(rows), int(place[depth].max(initial=-1)) + 1))
         best[owner[depth], place[depth]] = self.gains[entry[depth]]
-        return ndcg_against(reached, best)
+        return best
 
     def answerable(self, query_rows: npt.ArrayLike, without: npt.ArrayLike | None = None) -> BoolArray:
         """Which queries have a positive left, inside the corpus or outside it.

@@ -1,7 +1,8 @@
-"""Arithmetic whose last bit does not depend on blocks or threads, factorisations, and exact top-k."""
+"""Arithmetic whose last bit does not depend on blocks or threads, factorisations, exact top-k and places."""
 
 from askew.linalg.factor import SVD, factored_svd, svd, symmetric_eigen
 from askew.linalg.fixed import FloatArray, matmul, row_dots, row_norms, tree_sum
+from askew.linalg.places import places
 from askew.linalg.threads import one_thread
 from askew.linalg.topk import top_k
 
@@ -11,6 +12,7 @@ __all__ = [
     "factored_svd",
     "matmul",
     "one_thread",
+    "places",
     "row_dots",
     "row_norms",
     "svd",

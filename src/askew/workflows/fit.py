@@ -17,7 +17,7 @@ from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
 from askew.estimators import Choice, Estimator, Labels, Mining, Ridge, Setting, Softmax, choose, has_shared
 from askew.evaluation import GainTable
-from askew.linalg import FloatArray, top_k
+from askew.linalg import FloatArray, places
 from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import BilinearOperator, Identity, Term, Zero
 from askew.protocols import Progress
@@ -28,8 +28,8 @@ __all__ = ["Fit", "Traffic", "fit"]
 
 Traffic = Literal["fresh", "recurring"] | float
 
-#: Depth of the nDCG that choosing goes by.
-_CUTOFF = 10
+# Depths of the nDCG that is judged, and of the one that choosing goes by.
+_CUTOFF, _STEADY = 10, 100
 # Bytes of a corpus that may be held in float32.
 _IN_MEMORY = 2**30
 # Twice what a fit uses: folds take some of them away.
@@ -72,10 +72,11 @@ def fit(
     """Fit an adapter to the labels of a dataset, choose its strength, and judge whether it pays.
 
     The prior is the identity if queries and documents come from one encoder, and zero otherwise.
-    Everything is chosen by cross-fitted nDCG@10 on the labelled queries alone: for fresh traffic over
-    two-way folds that hold out queries and their relevant documents together, for recurring traffic
-    over folds of queries with all documents in place. The adapter that ships is fitted on all labels;
-    if the nested cross-fitted gain does not exceed `threshold` standard errors, the base ships instead.
+    Everything is chosen by cross-fitted nDCG@100 on the labelled queries alone, and judged by nDCG@10
+    on them: for fresh traffic over two-way folds that hold out queries and their relevant documents
+    together, for recurring traffic over folds of queries with all documents in place. The adapter that
+    ships is fitted on all labels; if the nested cross-fitted gain does not exceed `threshold` standard
+    errors, the base ships instead.
 
     Args:
         dataset: embeddings of n queries and m documents, and judgements.
@@ -206,7 +207,7 @@ def _final(labels: Labels, prior: Term, estimators: Sequence[Estimator], choice:
 def _rank_score(
     dataset: Dataset, labels: Labels, similarity: Similarity
 ) -> Callable[[FloatArray, IntArray, IntArray], Float64Array]:
-    """nDCG@10 of adapted queries over the corpus without the documents that fitting has seen."""
+    """nDCG@10 and nDCG@100 of adapted queries over the corpus without the documents that fitting has seen."""
     documents = dataset.documents
     # One conversion for hundreds of searches, where it fits; a larger corpus is read in blocks.
     matrix = documents.matrix
@@ -217,16 +218,18 @@ def _rank_score(
     def rank_score(adapted: FloatArray, query_rows: IntArray, seen_rows: IntArray) -> Float64Array:
         without = np.zeros(len(documents), dtype=bool)
         without[seen_rows] = True
-        ranked, _ = top_k(
+        place = places(
             adapted,
             matrix,
-            k=_CUTOFF,
+            *gains.targets(query_rows, without),
+            k=_STEADY,
             tie_rank=documents.tie_rank,
             cosine=similarity == "cosine",
             document_norms=documents.norms,
             without=without,
         )
-        return gains.ndcg(query_rows, ranked, k=_CUTOFF, without=without)
+        depths = (_CUTOFF, _STEADY)
+        return np.stack([gains.ndcg_of_places(query_rows, place, k=depth, without=without) for depth in depths])
 
     return rank_score
 
