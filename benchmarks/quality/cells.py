@@ -123,14 +123,14 @@ class Task:
 
 def load_task(data: Path, cell: Cell, seed: int) -> Task:
     """Read a cell and draw its labels."""
-    train, test = _read(data, cell.source)
+    train, test = read_source(data, cell.source)
     wanted = min(_MOST, len(train.labelled)) if cell.labels is None else cell.labels
     drawn = hash_order(train.labelled, seed=seed)[:wanted]
     return Task(cell, seed, train.only(drawn), test)
 
 
 @lru_cache(maxsize=1)
-def _read(data: Path, source: Source) -> tuple[Dataset, Dataset]:
+def read_source(data: Path, source: Source) -> tuple[Dataset, Dataset]:
     """What teaches and what tests; queries without a relevant document in the corpus do neither."""
     if source.folder == _STDLIB:
         whole = stdlib_dataset()
