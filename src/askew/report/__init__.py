@@ -3,6 +3,7 @@
 Nothing here opens or writes a file: the caller does. matplotlib and jinja2 are imported when first used.
 """
 
+from askew.report.curves import Mark, Series, curves_figure
 from askew.report.figures import comparison_figure, gains_figure, spectrum_figure, strength_figure
 from askew.report.html import render_html
 from askew.report.jsonout import render_json
@@ -27,13 +28,16 @@ __all__ = [
     "Comparison",
     "FitSummary",
     "HealthFinding",
+    "Mark",
     "OperatorFacts",
     "QueryCase",
     "QueryGain",
     "RankedDocument",
     "Reproduction",
+    "Series",
     "Verdict",
     "comparison_figure",
+    "curves_figure",
     "gains_figure",
     "render_html",
     "render_json",

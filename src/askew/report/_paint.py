@@ -15,14 +15,25 @@ if TYPE_CHECKING:
 
     from askew.report.summary import Candidate, Comparison
 
-__all__ = ["BANDS", "comparison", "gains", "legend_height", "spectrum", "strength"]
+__all__ = [
+    "BANDS",
+    "LOOKS",
+    "comparison",
+    "few_ticks",
+    "gains",
+    "legend_height",
+    "plain",
+    "spectrum",
+    "spread",
+    "strength",
+]
 
 _RIGHT = WIDTH - 10
 # Neighbours in the sorted gains whose heights differ by less than this share of the range share one step: it
 # is under half a point on the page, and it bounds the picture's size whatever the number of queries.
 _STEP = 1 / 500
 # Six lines are told apart by colour and marker together; the table behind the picture holds any others.
-_LOOKS = ((GAIN, "o"), (LOSS, "s"), (THIRD, "^"), (FOURTH, "D"), (FLAT, "v"), (INK, "P"))
+LOOKS = ((GAIN, "o"), (LOSS, "s"), (THIRD, "^"), (FOURTH, "D"), (FLAT, "v"), (INK, "P"))
 # More lines than this have a band for the chosen one alone, or none could be told from another.
 BANDS = 2
 # More singular values than this stand without gaps between them, or the gaps would be all one sees.
@@ -46,11 +57,11 @@ def gains(figure: Figure, values: Sequence[float], parts: tuple[int, int, int], 
     axes.set_xlim(0, len(values))
     axes.set_ylim(bottom - room, top + room)
     axes.set_xlabel("queries, from most helped to most hurt")
-    _few_ticks(axes, whole=True)
+    few_ticks(axes, whole=True)
     write(figure, (6, 15), f"{count(helped)} helped", colour=GAIN)
     write(figure, (WIDTH / 2, 15), f"{count(unchanged)} unchanged", align="center", colour=MUTED)
     write(figure, (_RIGHT, 15), f"{count(hurt)} hurt", align="right", colour=LOSS)
-    write(figure, (6, 35), f"gain in {_plain(measure, 'the measure')}")
+    write(figure, (6, 35), f"gain in {plain(measure, 'the measure')}")
 
 
 def comparison(figure: Figure, shown: Comparison) -> None:
@@ -67,7 +78,7 @@ def comparison(figure: Figure, shown: Comparison) -> None:
     axes.set_xlim(min(0.0, shown.base, shown.adapted), max(ceiling, shown.base, shown.adapted) or 1.0)
     axes.set_ylim(-1.5, 0.5)
     _rows_only(axes)
-    write(figure, (6, 15), _plain(shown.measure, "mean"))
+    write(figure, (6, 15), plain(shown.measure, "mean"))
     write(figure, (_RIGHT, 15), f"pale: headroom, {number(shown.headroom)}", align="right", colour=MUTED)
     _difference(figure, shown)
 
@@ -98,11 +109,11 @@ def strength(figure: Figure, drawn: Sequence[Candidate], prior: Candidate | None
     """One line a name, the prior's dashed line, a ring around the choice, bands where legible."""
     names, down = _names(drawn), legend_height(drawn)
     axes = panel(figure, (52, 8 + down, _RIGHT, 166 + down))
-    looks = dict(zip(names, _LOOKS, strict=False))
+    looks = dict(zip(names, LOOKS, strict=False))
     handles = [_path(axes, [c for c in drawn if c.name == name], look) for name, look in looks.items()]
     for name in names if len(names) <= BANDS else names[:1]:
         _band(axes, [c for c in drawn if c.name == name], looks[name][0])
-    labels = [_plain(name, f"candidate {place}") for place, name in enumerate(names, start=1)]
+    labels = [plain(name, f"candidate {place}") for place, name in enumerate(names, start=1)]
     if prior is not None:
         handles.append(_prior(axes, prior))
         labels.append("keep the prior" + " (chosen)" * prior.chosen)
@@ -157,14 +168,14 @@ def _strength_axis(axes: Axes, strengths: list[float]) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    ticks = _apart(strengths)
+    ticks = spread(strengths)
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xlim(strengths[0] / 1.8, strengths[-1] * 1.8)
     axes.set_xlabel("strength of the pull towards the prior")
     axes.locator_params(axis="y", nbins=5)
 
 
-def _apart(strengths: list[float]) -> list[float]:
+def spread(strengths: list[float]) -> list[float]:
     """The rising strengths whose labels have room: a seventh of the axis, on its log scale, between them."""
     room = (strengths[-1] / strengths[0]) ** (1 / 7)
     kept = strengths[:1]
@@ -185,7 +196,7 @@ def spectrum(figure: Figure, values: Sequence[float]) -> None:
     axes.set_xlim(0.4, len(values) + 0.6)
     axes.set_ylim(0, 1.05 * max(values) or 1.0)
     axes.set_xlabel("place in the spectrum")
-    _few_ticks(axes, whole=True)
+    few_ticks(axes, whole=True)
     write(figure, (6, 15), "singular value")
 
 
@@ -207,7 +218,7 @@ def _fill(axes: Axes, outline: Outline, colour: str, mark: str) -> None:
         axes.fill([x for x, _ in outline], [y for _, y in outline], color=colour, linewidth=0, gid=mark)
 
 
-def _few_ticks(axes: Axes, *, whole: bool) -> None:
+def few_ticks(axes: Axes, *, whole: bool) -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - with matplotlib
 
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=whole))
@@ -215,7 +226,7 @@ def _few_ticks(axes: Axes, *, whole: bool) -> None:
 
 
 def _rows_only(axes: Axes) -> None:
-    _few_ticks(axes, whole=False)
+    few_ticks(axes, whole=False)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
 
@@ -223,10 +234,10 @@ def _rows_only(axes: Axes) -> None:
 def _names(drawn: Iterable[Candidate]) -> list[str]:
     """The names that are drawn: the chosen one's first, then as they come, six at most."""
     ordered = sorted(drawn, key=lambda candidate: not candidate.chosen)
-    return list(dict.fromkeys(candidate.name for candidate in ordered))[: len(_LOOKS)]
+    return list(dict.fromkeys(candidate.name for candidate in ordered))[: len(LOOKS)]
 
 
-def _plain(name: str, otherwise: str) -> str:
+def plain(name: str, otherwise: str) -> str:
     """A name that the drawing's font has every letter of, or other words: tables give it in full."""
     short = shorten(name, 26).replace("…", "...").lstrip("_")
     return short if short and short.isascii() and short.isprintable() else otherwise

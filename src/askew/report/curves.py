@@ -1,0 +1,137 @@
+"""Curves with bands: several series against one axis, for studies and for choices that grow with the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from askew.errors import ParameterError
+from askew.report._paint import LOOKS, few_ticks, plain, spread
+from askew.report._svg import INK, MUTED, WIDTH, draw, panel, write
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Mark", "Series", "curves_figure"]
+
+_RIGHT = WIDTH - 10
+_LINE = 17  # of the legend, in points
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One line.
+
+    Attributes:
+        name: in the legend.
+        x: ascending.
+        y: as many.
+        low: lower ends of a band, or none.
+        high: upper ends.
+        line: whether points are joined.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    line: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A line across the picture: vertical at `x`, or level at `y`, with a word to it."""
+
+    text: str
+    x: float | None = None
+    y: float | None = None
+
+
+def curves_figure(
+    name: str,
+    series: Sequence[Series],
+    *,
+    title: str,
+    description: str,
+    x_label: str,
+    y_label: str,
+    marks: Sequence[Mark] = (),
+    log_x: bool = False,
+    log_y: bool = False,
+) -> str:
+    """Draw series as an ``<svg>`` element; "" for none.
+
+    Args:
+        name: of the figure; no two of a page may have the same.
+        series: at most six.
+        title: what a screen reader names the figure.
+        description: what it shows, in words.
+        x_label: under the axis.
+        y_label: above the axis.
+        marks: lines across.
+        log_x: a logarithmic axis, with a tick where there is a point.
+        log_y: a logarithmic axis.
+
+    Raises:
+        ParameterError: more series than can be told apart.
+
+    >>> curves_figure("f", [Series(name="a", x=[1, 2], y=[0, 1])], title="t", description="d",
+    ...               x_label="n", y_label="risk")[:4]
+    '<svg'
+    """
+    if not series:
+        return ""
+    if len(series) > len(LOOKS):
+        raise ParameterError(f"{len(series)} lines cannot be told apart", remedy=f"Draw at most {len(LOOKS)}")
+    down = 20 + _LINE * -(-(len(series) + len(marks)) // 2)
+
+    def paint(figure: Figure) -> None:
+        axes = panel(figure, (52, down, _RIGHT, down + 170))
+        if log_y:
+            axes.set_yscale("log")
+        handles = [_line(axes, one, *look) for one, look in zip(series, LOOKS, strict=False)]
+        handles += [_mark(axes, mark) for mark in marks]
+        _x_axis(axes, sorted({x for one in series for x in one.x}), log=log_x)
+        axes.set_xlabel(plain(x_label, "x"))
+        write(figure, (6, 15), plain(y_label, "y"))
+        words = [plain(one.name, f"line {place}") for place, one in enumerate(series, start=1)]
+        words += [plain(mark.text, "mark") for mark in marks]
+        bottom = 1.0
+        legend = axes.legend(
+            handles, words, loc="lower left", bbox_to_anchor=(-0.14, bottom), ncols=2, frameon=False, fontsize=11
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+    return draw(name, paint, height=down + 210, title=title, description=description)
+
+
+def _line(axes: Axes, one: Series, colour: str, marker: str) -> object:
+    if len(one.low):
+        axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.18, linewidth=0)
+    width = 1.6 if one.line else 0.0
+    return axes.plot(one.x, one.y, color=colour, marker=marker, markersize=4.5, linewidth=width, gid="mark-line")[0]
+
+
+def _mark(axes: Axes, mark: Mark) -> object:
+    style = {"linewidth": 1.2, "linestyle": (0, (4, 2))}
+    if mark.x is not None:
+        return axes.axvline(mark.x, color=INK, **style)
+    return axes.axhline(mark.y or 0.0, color=MUTED, **style)
+
+
+def _x_axis(axes: Axes, points: list[float], *, log: bool) -> None:
+    from matplotlib.ticker import NullFormatter, NullLocator  # noqa: PLC0415 - with matplotlib
+
+    if not log:
+        few_ticks(axes, whole=False)
+        return
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    ticks = spread(points)
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlim(points[0] / 1.15, points[-1] * 1.15)
