@@ -23,14 +23,19 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def choosing_from_few() -> Callable[[], AbstractContextManager[None]]:
     """Makes fits quick while a context lasts: ridge at a few strengths stands for all that is tried by default."""
     from askew.estimators import Ridge, has_shared
+    from askew.operators import Term
 
-    few = (Ridge(strengths=(0.01, 0.1, 1.0)), Ridge("shared", strengths=(0.1, 1.0)))
+    def few(prior: Term, ranks: tuple[int, ...]) -> tuple[Ridge, ...]:
+        bounds = (None, *ranks)
+        dual, shared = Ridge("dual", (0.01, 0.1, 1.0), bounds), Ridge("shared", (0.1, 1.0), bounds)
+        return (dual, shared) if has_shared(prior) else (dual,)
+
     home = importlib.import_module("askew.workflows.fit")  # `askew.workflows.fit` is the function
 
     @contextmanager
     def patched() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(home, "_default_estimators", lambda prior: few if has_shared(prior) else few[:1])
+            patch.setattr(home, "_default_estimators", few)
             yield
 
     return patched

@@ -1,6 +1,6 @@
 """By what to choose among cross-fitted candidates: depths, cautions and numbers of folds, on development queries.
 
-    python benchmarks/quality/choosing_rule.py --data DIR [--labels 64 128] [--seeds 0 1] [--folds 5 10]
+    python benchmarks/quality/choosing_rule.py --data DIR [--labels 64 128] [--seeds 0 1 2] [--folds 5]
 
 Labels are drawn from the teaching queries of a set; the teaching queries that are left, at most 400, are the
 development queries. No test split is looked at. For each rule (nDCG@10 or nDCG@100; the mean gain less a caution
@@ -39,8 +39,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--labels", type=int, nargs="+", default=[64, 128])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
-    parser.add_argument("--folds", type=int, nargs="+", default=[5, 10])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--folds", type=int, nargs="+", default=[5])
     args = parser.parse_args()
     gains: dict[tuple[object, ...], list[float]] = defaultdict(list)
     verdicts: dict[tuple[object, ...], list[tuple[float, float, float]]] = defaultdict(list)

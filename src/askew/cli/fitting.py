@@ -20,6 +20,7 @@ from askew.cli.options import (
     DocumentEncoder,
     Encoder,
     Measures,
+    NegativesPolicy,
     Quiet,
     Seed,
     SimilarityName,
@@ -59,6 +60,17 @@ def fit(
         str, typer.Option(metavar="KIND", help="fresh, recurring, or the share of recurring traffic, such as 0.3.")
     ] = "fresh",
     measure: Measures = None,
+    rank: Annotated[
+        list[int] | None,
+        typer.Option(metavar="R", help="Also try corrections of at most this rank. Repeatable.", min=1),
+    ] = None,
+    negatives: Annotated[
+        NegativesPolicy,
+        typer.Option(help="Mine what ranks high and scores below the margin, what ranks high, or any document."),
+    ] = NegativesPolicy.MARGIN,
+    margin: Annotated[
+        float, typer.Option(metavar="X", help="Of the relevant document's score; above 0, at most 1.", min=0, max=1)
+    ] = 0.95,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-fit.", min=3)] = 5,
     threshold: Annotated[
         float, typer.Option(metavar="X", help="Standard errors that the gain has to exceed.", min=0)
@@ -77,8 +89,10 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit an adapter to labels, and say whether it is worth it."""
+    from askew.estimators import Mining
     from askew.workflows.assess import MEASURES
     from askew.workflows.deliver import deliver, read_splits
+    from askew.workflows.fit import NEGATIVES
 
     train, test, findings = read_splits(
         data,
@@ -100,6 +114,8 @@ def fit(
             similarity=similarity(similarity_name) or "dot",
             traffic=traffic_share(traffic),
             measures=tuple(measure or MEASURES),
+            ranks=tuple(rank or ()),
+            mining=Mining(negatives.value, NEGATIVES, margin),
             folds=folds,
             threshold=threshold,
             seed=seed,

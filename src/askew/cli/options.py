@@ -19,6 +19,7 @@ __all__ = [
     "Encoder",
     "JudgedSplit",
     "Measures",
+    "NegativesPolicy",
     "Queries",
     "Quiet",
     "Seed",
@@ -40,6 +41,14 @@ class BadRowsPolicy(StrEnum):
 
     RAISE = "raise"
     DROP = "drop"
+
+
+class NegativesPolicy(StrEnum):
+    """Which documents become hard negatives."""
+
+    MARGIN = "margin"
+    TOP = "top"
+    RANDOM = "random"
 
 
 AdapterFolder = Annotated[Path, typer.Argument(metavar="ADAPTER", help="An adapter's folder.")]

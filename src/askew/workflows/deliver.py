@@ -14,6 +14,7 @@ from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, Finding, Qrels, split_queries
 from askew.errors import LabelError, MatchError, OutputError, ParameterError
+from askew.estimators import Mining
 from askew.formats import list_splits, read_dataset, read_split, refuse_foreign, save_adapter
 from askew.protocols import Progress
 from askew.report import FitSummary, render_html
@@ -152,6 +153,8 @@ def deliver(
     similarity: Similarity = "dot",
     traffic: Traffic = "fresh",
     measures: Sequence[str] = MEASURES,
+    ranks: Sequence[int] = (),
+    mining: Mining | None = None,
     folds: int = 5,
     threshold: float = 1.0,
     seed: int = 0,
@@ -172,6 +175,8 @@ def deliver(
         similarity: ``"dot"`` or ``"cosine"``.
         traffic: ``"fresh"``, ``"recurring"`` or the share of recurring traffic; see `fit`.
         measures: names that ir-measures knows; the first one leads.
+        ranks: bounds on the rank of the correction to try, beside none.
+        mining: how negatives are chosen; see `fit`.
         folds: number of two-way folds.
         threshold: standard errors that the cross-fitted gain has to exceed.
         seed: of the folds' hash and of the resampling.
@@ -195,6 +200,8 @@ def deliver(
         train,
         similarity=similarity,
         traffic=traffic,
+        ranks=ranks,
+        mining=mining,
         folds=folds,
         threshold=threshold,
         seed=seed,

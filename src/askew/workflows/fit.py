@@ -24,7 +24,7 @@ from askew.protocols import Progress
 from askew.workflows.mining_report import report_mining
 from askew.workflows.nearest import NearestPast, choose_nearest, outdone
 
-__all__ = ["Fit", "Traffic", "fit"]
+__all__ = ["NEGATIVES", "Fit", "Traffic", "fit"]
 
 Traffic = Literal["fresh", "recurring"] | float
 
@@ -32,8 +32,8 @@ Traffic = Literal["fresh", "recurring"] | float
 _CUTOFF, _STEADY = 10, 100
 # Bytes of a corpus that may be held in float32.
 _IN_MEMORY = 2**30
-# Twice what a fit uses: folds take some of them away.
-_NEGATIVES = 16
+#: Negatives mined a query: twice what a fit uses, as folds take some of them away.
+NEGATIVES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,7 @@ def fit(
     similarity: Similarity = "dot",
     traffic: Traffic = "fresh",
     estimators: Sequence[Estimator] | None = None,
+    ranks: Sequence[int] = (),
     mining: Mining | None = None,
     folds: int = 5,
     threshold: float = 1.0,
@@ -85,6 +86,7 @@ def fit(
             the documents of past labels), or the share of recurring traffic as a number from 0 to 1.
         estimators: what to try; by default ridge and softmax regression to the prior, each in the dual
             family and, where it exists, the shared one.
+        ranks: bounds on the rank of the correction that these defaults try beside none.
         mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
         folds: number of folds, at least 3: nested fits leave out two.
         threshold: standard errors.
@@ -117,7 +119,7 @@ def fit(
         )
     share = _recurring(traffic)
     prior = _prior(dataset)
-    mining = mining or Mining(count=_NEGATIVES)
+    mining = mining or Mining(count=NEGATIVES)
     labels = Labels.build(
         dataset,
         TwoWayFolds.build(dataset, count=folds, seed=seed),
@@ -126,7 +128,7 @@ def fit(
         mining=mining,
         seed=seed,
     )
-    tried = tuple(estimators) if estimators is not None else _default_estimators(prior)
+    tried = tuple(estimators) if estimators is not None else _default_estimators(prior, tuple(dict.fromkeys(ranks)))
     choice = choose(
         labels,
         priors={"zero" if isinstance(prior, Zero) else "identity": prior},
@@ -138,9 +140,8 @@ def fit(
         progress=progress,
     )
     delta = _final(labels, prior, tried, choice)
-    provenance = _provenance(
-        dataset, labels, choice, {"seed": seed, "folds": folds, "similarity": similarity, "traffic": share}
-    )
+    settings = {"seed": seed, "folds": folds, "similarity": similarity, "traffic": share, "mining": mining.__dict__}
+    provenance = _provenance(dataset, labels, choice, settings)
     adapt = choice.verdict.decision == "adapt"
     base = Adapter(BilinearOperator(prior), similarity, provenance)
     candidate = Adapter(BilinearOperator(prior, delta), similarity, provenance)
@@ -165,9 +166,10 @@ def _recurring(traffic: Traffic) -> float:
     return share
 
 
-def _default_estimators(prior: Term) -> tuple[Estimator, ...]:
-    dual: tuple[Estimator, ...] = (Ridge(), Softmax())
-    return (*dual, Ridge("shared"), Softmax("shared")) if has_shared(prior) else dual
+def _default_estimators(prior: Term, ranks: tuple[int, ...]) -> tuple[Estimator, ...]:
+    bounds = (None, *ranks)
+    dual: tuple[Estimator, ...] = (Ridge(ranks=bounds), Softmax(ranks=bounds))
+    return (*dual, Ridge("shared", ranks=bounds), Softmax("shared", ranks=bounds)) if has_shared(prior) else dual
 
 
 def _prior(dataset: Dataset) -> Term:
