@@ -139,15 +139,6 @@ def test_the_table_and_evaluate_agree_to_the_bit(case: Any) -> None:
         assert table.ndcg([row], ranking[None], k=k).tolist() == value.tolist()
 
 
-@TIGHT
-@given(st.dictionaries(st.sampled_from(QUERIES), JUDGED))
-def test_the_matrix_holds_the_positives_of_the_corpus(grades: Table) -> None:
-    matrix = GainTable.build(Qrels(grades), QUERIES, CORPUS).matrix
-    expected = [[max(grades.get(query, {}).get(doc, 0), 0) for doc in CORPUS] for query in QUERIES]
-    assert matrix.toarray().tolist() == expected
-    assert np.all(matrix.data > 0)
-
-
 def test_extreme_gains_stay_numbers() -> None:
     qrels = Qrels({"q0": {"d0": 1e308, "d1": 1e308, "d2": 5e-324}, "q1": {"d0": 5e-324}})
     table = GainTable.build(qrels, QUERIES, CORPUS)

@@ -21,8 +21,6 @@ from askew.errors import DimensionError, ParameterError
 from askew.linalg.fixed import BoolArray, Float64Array, IntArray
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
     from askew.data import Qrels
 
 __all__ = ["GainTable", "dcg", "ndcg", "ndcg_against"]
@@ -157,15 +155,6 @@ class GainTable:
             np.array(columns, dtype=np.int64),
             np.array(gains, dtype=np.float64),
         )
-
-    @property
-    def matrix(self) -> csr_array[np.float64, tuple[int, int]]:
-        """(n, m) sparse gains inside the corpus."""
-        from scipy.sparse import csr_array  # noqa: PLC0415  # scoring does without it
-
-        inside = self.columns < self.documents
-        shape = (len(self.query_ids), self.documents)
-        return csr_array((self.gains[inside], (self._owners[inside], self.columns[inside])), shape=shape)
 
     def ndcg(
         self,
