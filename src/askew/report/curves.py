@@ -13,6 +13,7 @@ from askew.report._svg import INK, MUTED, WIDTH, draw, panel, write
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 __all__ = ["Mark", "Series", "curves_figure"]
 
@@ -86,7 +87,7 @@ def curves_figure(
         return ""
     if len(series) > len(LOOKS):
         raise ParameterError(f"{len(series)} lines cannot be told apart", remedy=f"Draw at most {len(LOOKS)}")
-    down = 20 + _LINE * -(-(len(series) + len(marks)) // 2)
+    down = 32 + _LINE * -(-(len(series) + len(marks)) // 2)
 
     def paint(figure: Figure) -> None:
         axes = panel(figure, (52, down, _RIGHT, down + 170))
@@ -99,9 +100,8 @@ def curves_figure(
         write(figure, (6, 15), plain(y_label, "y"))
         words = [plain(one.name, f"line {place}") for place, one in enumerate(series, start=1)]
         words += [plain(mark.text, "mark") for mark in marks]
-        bottom = 1.0
         legend = axes.legend(
-            handles, words, loc="lower left", bbox_to_anchor=(-0.14, bottom), ncols=2, frameon=False, fontsize=11
+            handles, words, loc="lower left", bbox_to_anchor=(-0.14, 1.0), ncols=2, frameon=False, fontsize=11
         )
         for text in legend.get_texts():
             text.set_parse_math(False)
@@ -109,18 +109,18 @@ def curves_figure(
     return draw(name, paint, height=down + 210, title=title, description=description)
 
 
-def _line(axes: Axes, one: Series, colour: str, marker: str) -> object:
+def _line(axes: Axes, one: Series, colour: str, marker: str) -> Line2D:
     if len(one.low):
         axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.18, linewidth=0)
     width = 1.6 if one.line else 0.0
     return axes.plot(one.x, one.y, color=colour, marker=marker, markersize=4.5, linewidth=width, gid="mark-line")[0]
 
 
-def _mark(axes: Axes, mark: Mark) -> object:
-    style = {"linewidth": 1.2, "linestyle": (0, (4, 2))}
+def _mark(axes: Axes, mark: Mark) -> Line2D:
+    dashes = (0, (4, 2))
     if mark.x is not None:
-        return axes.axvline(mark.x, color=INK, **style)
-    return axes.axhline(mark.y or 0.0, color=MUTED, **style)
+        return axes.axvline(mark.x, color=INK, linewidth=1.2, linestyle=dashes)
+    return axes.axhline(mark.y or 0.0, color=MUTED, linewidth=1.2, linestyle=dashes)
 
 
 def _x_axis(axes: Axes, points: list[float], *, log: bool) -> None:

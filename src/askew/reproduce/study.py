@@ -78,7 +78,9 @@ class Study:
         """Findings first, then the tables, then how it was run."""
         told = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         findings = "\n".join(f"- {finding}" for finding in self.findings)
-        return "\n\n".join([f"# {self.title}", findings, *(t.to_markdown() for t in self.tables), f"Run with {told}.\n"])
+        return "\n\n".join(
+            [f"# {self.title}", findings, *(t.to_markdown() for t in self.tables), f"Run with {told}.\n"]
+        )
 
     def write(self, folder: str | PathLike[str]) -> tuple[Path, ...]:
         """Write ``NAME.md``, ``NAME.json`` and an SVG a picture.
