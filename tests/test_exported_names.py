@@ -38,9 +38,11 @@ PACKAGES = [
     "estimators",
     "evaluation",
     "formats",
+    "geometry",
     "linalg",
     "operators",
     "report",
+    "reproduce",
     "retrieval",
     "workflows",
 ]

@@ -219,6 +219,7 @@ def _fill(axes: Axes, outline: Outline, colour: str, mark: str) -> None:
 
 
 def few_ticks(axes: Axes, *, whole: bool) -> None:
+    """Some five ticks on both axes; at whole numbers on the lower one, if they are counts."""
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - with matplotlib
 
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=whole))

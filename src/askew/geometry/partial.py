@@ -1,0 +1,307 @@
+"""Between shared and dual: M = P₁ᵀP₁ + A₂ᵀB₂, where s of r rows are a projection for each side.
+
+s = 0 is the shared family, s = r the dual one; in between the nearest matrix has no closed form, and for many
+targets there is none: the set is not closed. (u bᵀ + a uᵀ is the limit of n u uᵀ - n (u - a/n)(u - b/n)ᵀ, which
+has r = 2 and s = 1, and it is in the family itself only by accident.) Factors then grow without end while the
+error still falls a little. So what is minimised here is the error and a very weak pull,
+
+    ‖M* - P₁ᵀP₁ - A₂ᵀB₂‖² + pull · (‖P₁ᵀP₁‖² + ‖A₂ᵀB₂‖²),
+
+which always has a minimum. Where the error itself has one, the pull adds the order of pull² to it. The loss is a
+polynomial of degree four in the factors: a few exact block steps (eigenvalues for P₁, singular values for A₂ and
+B₂) from each of a few starts, then L-BFGS on all blocks at once, which gets in some hundred steps where block
+steps alone are still on their way after thousands. Every result is a member of the family, and no worse than the
+nearest shared matrix of rank r; that it is the best one is likely, not certain.
+
+The two ends are those of "When Does Dense Retrieval Need Asymmetric Geometry?" (arXiv 2609.32488), theorem 1; the
+dimensions of what is between them are in `risk`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from askew.errors import DimensionError, ParameterError
+from askew.geometry._stacks import checked, checked_rank, energy, skew_part
+from askew.geometry.families import Nearest, nearest_dual, nearest_shared, padded
+from askew.linalg import factored_svd, one_thread, svd
+from askew.linalg.fixed import Float64Array
+
+__all__ = ["PULL", "nearest_partial", "nearest_untied"]
+
+#: With M* scaled to norm 1: it holds the parts to some tens of M*'s norm where nothing else does, and adds about
+#: 1e-9 to the error where the error has a minimum of its own.
+PULL = 1e-6
+
+_SWEEPS = 5  # block steps a start: they settle which directions are meant; L-BFGS does the rest
+_STEPS = 2_000
+_EQUAL = 1e-9  # errors that differ by less, with M* of norm 1, differ by the pull or by rounding
+_NOISE = 0.5  # of the target's norm: what is added to it to find another start
+
+
+def nearest_partial(
+    matrix: npt.ArrayLike, rank: int, *, untied: int, starts: int = 4, pull: float = PULL, near: Sequence[Nearest] = ()
+) -> Nearest:
+    """The nearest P₁ᵀP₁ + A₂ᵀB₂ that was found, with s of r rows untied, wherever they are needed most.
+
+    Exact for s = 0 (shared) and s = r (dual).
+
+    Args:
+        matrix: M*, (p, p).
+        rank: r, at least 1.
+        untied: s, from 0 to r.
+        starts: descents to try: from the nearest shared matrix, from the nearest of rank s, and from such of
+            targets with fixed noise added.
+        pull: how strongly large parts that cancel are held back; 0 for the error alone.
+        near: results of at most this rank and this many untied rows, to start from as well: the error is then
+            no larger than theirs.
+
+    Returns:
+        Tied rows first, then untied ones, each by size.
+
+    Raises:
+        DimensionError: M* is no square matrix.
+        InputError: M* is not finite.
+        ParameterError: a number is out of range.
+
+    >>> turned = np.array([[4.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+    >>> [nearest_partial(turned, 2, untied=s).error.round(6).item() for s in (0, 1, 2)]
+    [3.0, 0.0, 0.0]
+    """
+    target = _one_square(matrix)
+    return _nearest(_Problem.of(target, rank, untied, pull, None), target, starts, near)
+
+
+def nearest_untied(
+    matrix: npt.ArrayLike,
+    rank: int,
+    *,
+    subspace: npt.ArrayLike,
+    starts: int = 4,
+    pull: float = PULL,
+    near: Sequence[Nearest] = (),
+) -> Nearest:
+    """The nearest P₁ᵀP₁ + A₂ᵀB₂ that was found, where the tied rows do not see a given subspace W: P₁ W = 0.
+
+    Whatever a score makes of W is then left to the s = dim W untied rows. Every shared matrix of rank r is of this
+    kind for any W, and what is of this kind for W is so for every W' that holds W. At a shared matrix S these have
+    s(2p - s - 1)/2 dimensions more than the shared family: the skew matrices that touch S·W. (Untying the
+    subspace that suits best costs s(r - s) more.)
+
+    Args:
+        matrix: M*, (p, p).
+        rank: r, at least 1.
+        subspace: W, (p, s) with independent columns, s from 0 to r.
+        starts: see `nearest_partial`.
+        pull: see `nearest_partial`.
+        near: see `nearest_partial`; of subspaces within this one.
+
+    Raises:
+        DimensionError: M* is no square matrix, or W is not (p, s).
+        InputError: M* or W is not finite.
+        ParameterError: a number is out of range, or W's columns are dependent.
+
+    >>> turned = np.array([[4.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+    >>> [nearest_untied(turned, 2, subspace=np.eye(3)[:, [j]]).error.round(6).item() for j in (0, 1)]
+    [3.0, 0.0]
+    """
+    target = _one_square(matrix)
+    given = np.asarray(subspace)
+    if given.ndim != 2 or len(given) != len(target):
+        raise DimensionError(
+            f"the subspace has shape {given.shape}, and the matrix {target.shape}",
+            remedy="Give one column of the matrix's height for each direction to untie",
+        )
+    if given.shape[1] == 0:
+        return nearest_shared(target, rank)
+    directions = checked(given, name="subspace")
+    left, values, _ = svd(directions)
+    if given.shape[1] > len(target) or values[-1] <= len(target) * np.finfo(np.float64).eps * values[0]:
+        raise ParameterError("the columns are dependent", where="subspace", remedy="Give independent directions")
+    problem = _Problem.of(target, rank, given.shape[1], pull, left)
+    return _nearest(problem, target, starts, near)
+
+
+class _Point(NamedTuple):
+    """P₁ (a, p), A₂ (s, p), B₂ (s, p)."""
+
+    tied: Float64Array
+    query: Float64Array
+    document: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """A target of norm 1 (or 0), and the shape of what is to come near it.
+
+    Attributes:
+        target: (p, p).
+        tied: a = r - s.
+        untied: s.
+        pull: the weight of the parts' energy.
+        avoided: (p, s) orthonormal, what tied rows may not see; None for nothing.
+    """
+
+    target: Float64Array
+    tied: int
+    untied: int
+    pull: float
+    avoided: Float64Array | None
+
+    @classmethod
+    def of(cls, target: Float64Array, rank: int, untied: int, pull: float, avoided: Float64Array | None) -> _Problem:
+        rows = checked_rank(rank)
+        if not 0 <= untied <= rows or int(untied) != untied:
+            raise ParameterError(
+                f"{untied} rows of {rows} were to be untied", where="untied", remedy=f"Give 0 to {rows}"
+            )
+        if not 0 <= pull < 1:
+            raise ParameterError(f"the pull is {pull}", where="pull", remedy="Give a number from 0 to below 1")
+        size = float(np.sqrt(energy(target)))
+        return cls(target / size if size > 0 else target, rows - int(untied), int(untied), pull, avoided)
+
+    def error(self, point: _Point) -> float:
+        return float(energy(self.target - _dense(point)))
+
+    def blind(self, rows: Float64Array) -> Float64Array:
+        """Rows, or their gradients, without what they may not see."""
+        return rows if self.avoided is None else rows - (rows @ self.avoided) @ self.avoided.T
+
+    def sweep(self, point: _Point) -> _Point:
+        """Each block at its best in turn; the error never rises."""
+        rest = self.target - point.query.T @ point.document
+        seen = self.blind(self.blind(rest).T).T
+        tied = self.blind(nearest_shared(seen, self.tied).query)
+        found = nearest_dual(self.target - tied.T @ tied, self.untied)
+        return _Point(tied, found.query, found.document)
+
+    def loss(self, flat: Float64Array) -> tuple[float, Float64Array]:
+        """The error and the pull, and their gradient."""
+        tied, query, document = point = self.unflattened(flat)
+        rest = self.target - _dense(point)
+        grams = tied @ tied.T, query @ query.T, document @ document.T
+        parts = energy(grams[0]) + np.sum(grams[1] * grams[2].T)
+        slope = _Point(
+            self.blind(-2 * tied @ (rest + rest.T) + 4 * self.pull * grams[0] @ tied),
+            -2 * document @ rest.T + 2 * self.pull * grams[2] @ query,
+            -2 * query @ rest + 2 * self.pull * grams[1] @ document,
+        )
+        return float(energy(rest) + self.pull * parts), _flattened(slope)
+
+    def unflattened(self, flat: Float64Array) -> _Point:
+        rows = flat.reshape(self.tied + 2 * self.untied, len(self.target))
+        tied, query, document = np.split(rows, [self.tied, self.tied + self.untied])
+        return _Point(tied, query, document)
+
+    def starts(self, count: int, near: Sequence[Nearest]) -> Iterator[_Point]:
+        """Where descents begin: members of the family, the shared one and those given among them."""
+        rank = self.tied + self.untied
+        for known in (nearest_shared(self.target, rank), *near):
+            yield self._taken_over(known)
+        rng = np.random.default_rng(0)  # of no consequence but that every run tries the same
+        for place in range(count - 1):
+            noise = rng.normal(size=self.target.shape) * (_NOISE / len(self.target) if place else 0.0)
+            found = nearest_dual(self.target + noise, self.untied)
+            yield self.sweep(_Point(np.zeros((self.tied, len(self.target))), found.query, found.document))
+
+    def _taken_over(self, known: Nearest) -> _Point:
+        """A member of a smaller family, with its tied rows turned so that those to keep tied come last."""
+        shared, others = known.query[: known.tied], known.query[known.tied :]
+        moved = max(len(shared) - self.tied, 0)
+        if len(shared) + len(others) > self.tied + self.untied or moved + len(others) > self.untied:
+            raise ParameterError(
+                f"a result of rank {len(known.query)} with {len(others)} rows untied is not of the family",
+                where="near",
+                remedy=f"Give results of rank {self.tied + self.untied} or less, with {self.untied} or fewer untied",
+            )
+        shared = self._turned(shared)
+        query = np.concatenate([shared[:moved], others])
+        document = np.concatenate([shared[:moved], known.document[known.tied :]])
+        tied = self.blind(padded(shared[moved:], self.tied))
+        return _Point(tied, padded(query, self.untied), padded(document, self.untied))
+
+    def _turned(self, rows: Float64Array) -> Float64Array:
+        """P turned to O P, the same PᵀP: rows that see what is avoided first, or those of the most skew energy."""
+        if self.avoided is not None:
+            turn = scipy.linalg.qr(rows @ self.avoided)[0]
+            return np.asarray(turn.T @ rows)
+        skewness = np.sum(np.square(rows @ skew_part(self.target)), axis=1)
+        return rows[np.argsort(-skewness, kind="stable")]
+
+
+def _nearest(problem: _Problem, target: Float64Array, starts: int, near: Sequence[Nearest]) -> Nearest:
+    if not 1 <= starts < np.inf or int(starts) != starts:
+        raise ParameterError(f"{starts} starts were asked for", where="starts", remedy="Give 1 or more")
+    rank = problem.tied + problem.untied
+    if problem.untied == 0:
+        return nearest_shared(target, rank)
+    if problem.tied == 0:
+        return nearest_dual(target, rank)
+    scale = float(np.sqrt(energy(target)))
+    scaled = [_scaled(known, 1 / scale if scale > 0 else 0.0) for known in near]
+    with one_thread():  # a last bit that differs can end a descent elsewhere
+        tried = [
+            (problem.error(point), done, point)
+            for start in problem.starts(int(starts), scaled)
+            for point, done in _descent(problem, start)
+        ]
+    least, _, best = min(tried, key=lambda one: one[0])
+    settled = any(done and error <= least + _EQUAL for error, done, _ in tried)
+    return _record(best, target, scale, settled=settled)
+
+
+def _descent(problem: _Problem, start: _Point) -> Iterator[tuple[_Point, bool]]:
+    """The start, what block steps make of it, and what L-BFGS makes of that; each with whether it is a minimum."""
+    import scipy.optimize  # noqa: PLC0415 - slow to import, and only what is between the ends needs it
+
+    yield start, False
+    point = start
+    for _ in range(_SWEEPS):
+        point = problem.sweep(point)
+    yield point, False
+    found = scipy.optimize.minimize(
+        problem.loss,
+        _flattened(point),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _STEPS, "maxfun": 2 * _STEPS, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9},
+    )
+    yield problem.unflattened(found.x), bool(found.success)
+
+
+def _record(point: _Point, target: Float64Array, scale: float, *, settled: bool) -> Nearest:
+    """The result in its own scale, each part by size and with fixed signs."""
+    root = np.sqrt(scale)
+    left, values, _ = svd(point.tied.T)
+    tied = padded((left * (root * values)).T, len(point.tied))
+    left, values, right = factored_svd(point.query.T, point.document.T)
+    roots = root * np.sqrt(values)
+    query = np.concatenate([tied, padded((left * roots).T, len(point.query))])
+    document = np.concatenate([tied, padded((right * roots).T, len(point.query))])
+    return Nearest(query, document, energy(target - query.T @ document), len(tied), settled)
+
+
+def _one_square(matrix: npt.ArrayLike) -> Float64Array:
+    target = checked(matrix, square=True)
+    if target.ndim != 2:
+        raise DimensionError(f"a stack of shape {target.shape} was given", remedy="Give one matrix at a time")
+    return target
+
+
+def _scaled(known: Nearest, factor: float) -> Nearest:
+    root = np.sqrt(factor)
+    return Nearest(known.query * root, known.document * root, known.error * factor**2, known.tied)
+
+
+def _dense(point: _Point) -> Float64Array:
+    return np.asarray(point.tied.T @ point.tied + point.query.T @ point.document)
+
+
+def _flattened(point: _Point) -> Float64Array:
+    return np.concatenate([part.ravel() for part in point])

@@ -1,0 +1,147 @@
+"""From a pilot to the number of judged queries at which two geometries start to pay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from askew.geometry.halving import HalfSums, half_sums
+from askew.geometry.rows import RelevanceRows
+from askew.geometry.selection import NOISE_LIMIT
+from askew.linalg.fixed import Float64Array
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many judged queries it takes until dual beats shared in operator risk, at one rank.
+
+    Attributes:
+        rank: r.
+        held_rank: the rank that the moment of a half of the pilot has at most.
+        queries: n of the pilot.
+        signal: δ² = ‖Δ‖², what dual would gain if it were known exactly.
+        signal_error: its jackknife standard error.
+        noise: tr Σ, n times the price of estimating it from n queries.
+        noise_error: its jackknife standard error.
+        crossing: n* = tr Σ / δ²; None where the signal is not above its noise.
+        interval: nominal 90% for n*; infinity above where the data cannot exclude that dual never pays.
+        in_sight: whether there is a crossing to state.
+        reason: a sentence.
+    """
+
+    rank: int
+    held_rank: int
+    queries: int
+    signal: float
+    signal_error: float
+    noise: float
+    noise_error: float
+    crossing: float | None
+    interval: tuple[float, float]
+    in_sight: bool
+    reason: str
+
+
+def plan(
+    rows: RelevanceRows,
+    *,
+    ranks: Sequence[int],
+    splits: int = 20,
+    groups: int = 20,
+    by_document: bool = False,
+    seed: int = 0,
+    workers: int = 1,
+) -> tuple[Plan, ...]:
+    """Estimate for each rank where the signal that a pilot shows exceeds the price of learning it.
+
+    Half-splits give E⟨V₁, V₂⟩ = δ² and E ¼‖V₁ - V₂‖² = tr Σ / n (CARS, section 5; arXiv 2609.32488), and
+    n* = tr Σ / δ². Its interval is Fieller's, from the jackknife covariance of the two: the n at which
+    δ² - tr Σ / n is within 1.64 standard errors of 0. First order in noise: a pilot far smaller than n*
+    misplaces subspaces, and its δ² is then too small and n* too large.
+
+    Args:
+        rows: the pilot's rows, in the coordinates to be judged.
+        ranks: one plan each.
+        splits: L half-splits.
+        groups: of the jackknife over queries.
+        by_document: halves that share no document.
+        seed: of the hashes.
+        workers: splits that run side by side; no result depends on it.
+
+    Raises:
+        DimensionError: the sides differ in dimension.
+        ParameterError: an argument is out of range.
+        LabelError: fewer than four queries.
+
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(300, 2))
+    >>> turned = z @ np.array([[0.0, 1.0], [-1.0, 0.0]]) + rng.normal(size=(300, 2))
+    >>> found = plan(RelevanceRows(tuple(map(str, range(300))), z, turned), ranks=[2])[0]
+    >>> found.in_sight, found.interval[0] < found.crossing < found.interval[1] < 300
+    (True, True)
+    """
+    sums = half_sums(
+        rows, ranks=ranks, splits=splits, groups=groups, by_document=by_document, seed=seed, workers=workers
+    )
+    return tuple(_plan(sums, place) for place in range(len(sums.ranks)))
+
+
+def _plan(sums: HalfSums, place: int) -> Plan:
+    count = sums.queries
+    signal, price = float(sums.signal[:, place].mean()), float(sums.price[:, place].mean())
+    covariance = sums.covariance(place)
+    covariance = np.zeros((2, 2)) if covariance is None else covariance
+    error, price_error = np.sqrt(np.diagonal(covariance)).tolist()
+    in_sight = signal > 0 and signal > NOISE_LIMIT * error
+    crossing = count * price / signal if in_sight else None
+    low, high = _fieller(price, signal, covariance[::-1, ::-1])
+    return Plan(
+        rank=sums.ranks[place],
+        held_rank=sums.held[place],
+        queries=count,
+        signal=signal,
+        signal_error=error,
+        noise=count * price,
+        noise_error=count * price_error,
+        crossing=crossing,
+        interval=(count * low, count * high),
+        in_sight=in_sight,
+        reason=_reason(signal, error, crossing, (count * low, count * high), count),
+    )
+
+
+def _fieller(top: float, bottom: float, covariance: Float64Array) -> tuple[float, float]:
+    """The positive ratios ρ that top - ρ · bottom = 0 cannot be told apart from (Fieller, 1954).
+
+    (top - ρ bottom)² ≤ z² (v₁₁ - 2ρ v₁₂ + ρ² v₂₂). Where the bottom is not above its noise the set has no
+    upper end: a price that no n repays is among what the data allow.
+
+    Args:
+        top: a numerator ≥ 0.
+        bottom: a denominator.
+        covariance: (2, 2) of the two.
+    """
+    square = NOISE_LIMIT**2
+    lead = float(bottom**2 - square * covariance[1, 1])
+    middle = float(top * bottom - square * covariance[0, 1])
+    rest = float(top**2 - square * covariance[0, 0])
+    root = float(np.sqrt(max(middle**2 - lead * rest, 0.0)))
+    if bottom > 0 and lead > 0:
+        return max((middle - root) / lead, 0.0), max((middle + root) / lead, 0.0)
+    # The least positive ratio of the set; all above it belong to it as far as anything can be said.
+    ends = [end for end in ((middle - root) / lead, (middle + root) / lead) if end > 0] if lead else []
+    return (0.0 if rest <= 0 else min(ends, default=np.inf)), float(np.inf)
+
+
+def _reason(signal: float, error: float, crossing: float | None, interval: tuple[float, float], count: int) -> str:
+    if crossing is None:
+        return (
+            f"no crossing in sight: at {count} queries the signal is {signal:.4g} ± {error:.4g}, not above its noise: "
+            "keep one geometry, and ask again with more queries"
+        )
+    verb = "starts to pay" if crossing > count else "pays already"
+    return f"dual {verb}: crossing at {crossing:.0f} queries ({interval[0]:.0f} to {interval[1]:.0f})"
