@@ -35,6 +35,7 @@ class Cell:
         dual: nDCG@10 of dual.
         shared: nDCG@10 of shared.
         loss_gap: ‖P_s - M‖² - ‖P_d - M‖² over ‖M‖², against the population's moment: above 0 where dual is nearer.
+        asymmetry: ‖P_d - P_s‖² of the moment itself, with its noise in it.
         cars: the half-split score; None where it was not asked for.
     """
 
@@ -44,6 +45,7 @@ class Cell:
     dual: float
     shared: float
     loss_gap: float
+    asymmetry: float
     cars: float | None
 
     @property
@@ -119,7 +121,8 @@ def _at_angle(drawn: _Draw, angle: float, pairs: Sequence[int], seed: int, selec
         dual, shared = (_ndcg(tested @ fit, relevant, others) for fit in fits)
         off = [float(np.sum(np.square(fit - population))) for fit in fits]
         gap = (off[1] - off[0]) / float(np.sum(np.square(population)))
-        cells.append(Cell(angle, count, seed, dual, shared, gap, _score(x, y, seed) if select else None))
+        apart = float(np.sum(np.square(fits[0] - fits[1])))
+        cells.append(Cell(angle, count, seed, dual, shared, gap, apart, _score(x, y, seed) if select else None))
     return cells
 
 

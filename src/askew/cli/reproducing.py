@@ -1,0 +1,121 @@
+"""The command that runs the papers' studies: `reproduce`."""
+
+# ruff: noqa: PLC0415 - a command imports what it runs, so that --help is quick
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from askew.cli.console import emit_json, progress_bar, say
+from askew.cli.options import AsJson, Quiet, Seed
+from askew.errors import ParameterError
+
+if TYPE_CHECKING:
+    from askew.protocols import Progress
+    from askew.reproduce import Study
+
+__all__ = ["reproduce"]
+
+
+class StudyName(StrEnum):
+    """What can be run."""
+
+    CALIBRATION = "calibration"
+    CROSSOVER = "crossover"
+    DISTANCE = "distance"
+    LABELS = "labels"
+    OPERATOR_RISK = "operator-risk"
+    SELECTION = "selection"
+    SIGNAL = "signal"
+
+
+_SETS = "scifact, nfcorpus-pp, cosqa, stdlib"
+# Those that fit real embeddings share one grid of fits, so they are best asked for together.
+_ON_DATA = (StudyName.OPERATOR_RISK, StudyName.SELECTION, StudyName.SIGNAL)
+
+
+def reproduce(
+    studies: Annotated[
+        list[StudyName], typer.Argument(metavar="STUDY...", help=f"One or more of {', '.join(StudyName)}.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A folder of data sets with embeddings, for those that fit real ones."),
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME", help=f"A data set of it; stdlib needs no folder. Repeatable.  [default: {_SETS}]"
+        ),
+    ] = None,
+    encoder: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Under these encoders alone. Repeatable.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="PATH", help="Where tables, data and pictures go.")
+    ] = Path("reproduced"),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws, seeds and sizes: minutes at most.")] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the papers' studies: every number of theirs beside ours."""
+    if data is None and any(study in _ON_DATA for study in studies) and set(sets or ()) != {"stdlib"}:
+        raise ParameterError(
+            "these studies fit real embeddings", where="--data", remedy="Name a folder of data sets, or --set stdlib"
+        )
+    chosen = tuple(sets or ()), tuple(encoder or ())
+    with progress_bar(quiet) as named:
+        done = [_run(name, data or Path(), *chosen, seed, quick, named) for name in dict.fromkeys(studies)]
+    written = [path for study in done for path in study.write(output)]
+    if as_json:
+        emit_json({"studies": [study.to_json() for study in done], "files": [str(path) for path in written]})
+        return
+    for study in done:
+        say(study.title)
+        for finding in study.findings:
+            say(f"- {finding}")
+        say("")
+    for path in written:
+        say(str(path))
+
+
+def _run(
+    name: StudyName,
+    data: Path,
+    sets: tuple[str, ...],
+    encoders: tuple[str, ...],
+    seed: int,
+    quick: bool,
+    named: Callable[[str], Progress],
+) -> Study:
+    options: dict[str, Any] = {"seed": seed, "named": named}
+    if name in _ON_DATA:
+        from askew.reproduce.operator_risk import operator_risk
+        from askew.reproduce.selection import selection
+        from askew.reproduce.signal import signal
+
+        options |= {"encoders": encoders, **({"sets": sets} if sets else {})}
+        options |= {"sizes": (32, 128, 512), "ranks": (4, 16, 64)} if quick else {}
+        run = {StudyName.OPERATOR_RISK: operator_risk, StudyName.SELECTION: selection, StudyName.SIGNAL: signal}[name]
+        return run(data, **options)
+    if name == StudyName.CALIBRATION:
+        from askew.reproduce.calibration import calibration
+
+        options |= {"draws": 20_000, "projected": 10_000} if quick else {}
+        return calibration(**options)
+    if name == StudyName.LABELS:
+        from askew.reproduce.labels import labels
+
+        options |= {"sizes": (64, 256, 600), "draws": 1} if quick else {}
+        return labels(**options)
+    from askew.reproduce.crossover import crossover
+    from askew.reproduce.distance import distance
+
+    options |= {"pairs": (64, 512, 4096), "seeds": 2} if quick else {}
+    return (crossover if name == StudyName.CROSSOVER else distance)(**options)
