@@ -11,7 +11,7 @@ from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
 from askew.errors import ParameterError
 from askew.estimators import Labels
 from askew.operators import Identity
-from askew.workflows.fit import _rank_score
+from askew.workflows.footing import rank_score
 from askew.workflows.summarise import _disagreement
 
 
@@ -30,7 +30,7 @@ def pointing() -> Dataset:
 
 def test_documents_seen_in_fitting_leave_ranking_judgements_and_ideal(pointing: Dataset) -> None:
     labels = Labels.build(pointing, TwoWayFolds.build(pointing), prior=Identity(30))
-    score = _rank_score(pointing, labels, "dot")
+    score = rank_score(pointing, labels.query_ids)
     adapted = np.asarray(pointing.queries.matrix, dtype=np.float64)
     rows, none = np.arange(20), np.empty(0, dtype=np.int64)
     assert np.allclose(score(adapted, rows, none), 1.0)
@@ -52,8 +52,8 @@ def test_cosine_is_what_the_choice_goes_by_under_cosine(pointing: Dataset) -> No
     )
     labels = Labels.build(loud, TwoWayFolds.build(loud), prior=Identity(30), similarity="cosine")
     adapted, rows, none = loud.queries.matrix.astype(np.float64), np.arange(20), np.empty(0, dtype=np.int64)
-    assert _rank_score(loud, labels, "dot")(adapted, rows, none)[0].mean() < 0.95
-    assert _rank_score(loud, labels, "cosine")(adapted, rows, none)[0].mean() == pytest.approx(1.0)
+    assert rank_score(loud, labels.query_ids)(adapted, rows, none)[0].mean() < 0.95
+    assert rank_score(loud, labels.query_ids, similarity="cosine")(adapted, rows, none)[0].mean() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("threshold", [-1.0, float("nan"), float("inf")])

@@ -14,6 +14,8 @@ from askew.cli.commands import apply, evaluate, inspect, search
 from askew.cli.comparing import compare
 from askew.cli.console import show_error
 from askew.cli.fitting import demo, fit
+from askew.cli.geometry import plan, select
+from askew.cli.reproducing import reproduce
 from askew.errors import AskewError
 
 __all__ = ["app", "main"]
@@ -38,7 +40,7 @@ app = typer.Typer(
     epilog=_EPILOG,
     help="Adapt frozen embeddings to a retrieval task with few labels, and know whether it is worth it.",
 )
-for command in (fit, evaluate, compare, search, apply, inspect, demo):
+for command in (fit, evaluate, compare, search, apply, inspect, select, plan, demo, reproduce):
     # A short help of its own is wrapped in the list of commands; one made from the docstring would be cut.
     app.command(short_help=(introspection.getdoc(command) or "").partition("\n")[0])(command)
 

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from askew.adapters.adapter import Similarity
-from askew.data import Dataset, TwoWayFolds, near_duplicate_groups, stable_hash
+from askew.data import Dataset, EmbeddingSet, TwoWayFolds, near_duplicate_groups, stable_hash
 from askew.errors import LabelError
 from askew.estimators.negatives import Mined, Mining, mine
 from askew.linalg.fixed import BoolArray, Float64Array, IntArray
 from askew.operators import Term
 
-__all__ = ["Labels"]
+__all__ = ["Labels", "document_scale"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Labels:
         known = _known(group, pair_query, pair_item)
         negatives = np.full(mined.rows.shape, -1, dtype=np.int64)
         negatives[mined.rows >= 0] = place[len(pair_row) :]
-        scale = documents.norms[item_row] if similarity == "cosine" else _root_mean_square(documents.norms)
+        scale = document_scale(documents, item_row, similarity)
         item_ids = [documents.ids[row] for row in item_row]
         item_fold = np.array([folds.document_fold.get(name, -1) for name in item_ids], dtype=np.int64)
         return cls(
@@ -124,7 +124,7 @@ class Labels:
             pair_weight=_normalised(np.array(grades), pair_query),
             negatives=_without(negatives, known),
             known=known,
-            items=(documents.matrix[item_row] / np.where(scale > 0, scale, 1.0).reshape(-1, 1)).astype(np.float32),
+            items=(documents.matrix[item_row] / scale).astype(np.float32),
             item_row=item_row,
             item_fold=_with_copies(item_fold, group),
             item_hash=np.array([stable_hash(name, f"draw-{seed}") for name in item_ids], dtype=np.uint64),
@@ -173,6 +173,18 @@ class Labels:
         mean = np.zeros((len(self), self.items.shape[1]))
         np.add.at(mean, self.pair_query, self.items[self.pair_item] * self.pair_weight[:, None])
         return mean
+
+
+def document_scale(documents: EmbeddingSet, rows: IntArray, similarity: Similarity) -> Float64Array:
+    """(u, 1) or (1, 1) what documents are divided by in fits: their norms under cosine, one number under dot.
+
+    Args:
+        documents: the corpus.
+        rows: (u,) rows of it.
+        similarity: ``"dot"`` or ``"cosine"``.
+    """
+    scale = documents.norms[rows] if similarity == "cosine" else _root_mean_square(documents.norms)
+    return np.where(scale > 0, scale, 1.0).reshape(-1, 1)
 
 
 def _known(group: IntArray, pair_query: IntArray, pair_item: IntArray) -> IntArray:

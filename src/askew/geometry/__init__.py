@@ -5,6 +5,7 @@ from askew.geometry.complexity import Complexity, rademacher
 from askew.geometry.crossfit import HeldOutScores, closed_form_scores, fold_loss, fold_separation, held_out_ranking
 from askew.geometry.curves import Forecast, LearningCurve
 from askew.geometry.families import Nearest, nearest_dual, nearest_shared, nearest_symmetric
+from askew.geometry.growth import RiskCurve, risk_curve
 from askew.geometry.halving import HalfSums, half_sums
 from askew.geometry.moments import Covariance, Moments
 from askew.geometry.partial import nearest_partial, nearest_untied
@@ -48,6 +49,7 @@ __all__ = [
     "Products",
     "RankChoice",
     "RelevanceRows",
+    "RiskCurve",
     "Risks",
     "Selection",
     "Spectra",
@@ -86,6 +88,7 @@ __all__ = [
     "plan",
     "prefers_dual",
     "rademacher",
+    "risk_curve",
     "rotated_target",
     "rotation_gap",
     "selection_score",

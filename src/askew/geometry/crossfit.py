@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from askew.errors import DimensionError, EmbeddingError, ParameterError
-from askew.geometry.halving import compact, jackknife_covariance, side_by_side, usable_groups
+from askew.geometry.halving import compact, jackknife_covariance, side_by_side, spectra_of, usable_groups
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.selection import Fallback, Selection, Target, decide, interval_of, reduction
 from askew.geometry.separation import Separation, mean_margins
@@ -224,7 +224,7 @@ def closed_form_scores(
     check_ranks(ranks, rows.shape)
 
     def scores(training: IntArray, held: IntArray) -> tuple[Float64Array, Float64Array]:
-        spectra = Spectra.of_rows(rows.queries[training], rows.differences[training], largest=max(ranks))
+        spectra = spectra_of(rows, training, largest=max(ranks))
         shared = np.stack([score(spectra.shared(rank), held) for rank in ranks], axis=1)
         return shared, np.stack([score(spectra.dual(rank), held) for rank in ranks], axis=1)
 
@@ -249,7 +249,7 @@ def _fold(
     """Dual's lead in one fold: (K,), and with each group left out of training or of the fold: (G, K)."""
 
     def spectra(kept: IntArray) -> Spectra:
-        return Spectra.of_rows(rows.queries[kept], rows.differences[kept], largest=largest)
+        return spectra_of(rows, kept, largest=largest)
 
     kept, held = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
     whole = spectra(kept)

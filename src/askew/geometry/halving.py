@@ -26,8 +26,17 @@ from askew.geometry.spectra import Spectra, check_ranks, inner_products
 from askew.geometry.splits import FEWEST_UNITS, Units, half_splits, halves_of_groups
 from askew.linalg import one_thread
 from askew.linalg.fixed import BoolArray, Float64Array, IntArray
+from askew.protocols import Progress
 
-__all__ = ["HalfSums", "compact", "half_sums", "jackknife_covariance", "side_by_side", "usable_groups"]
+__all__ = [
+    "HalfSums",
+    "compact",
+    "half_sums",
+    "jackknife_covariance",
+    "side_by_side",
+    "spectra_of",
+    "usable_groups",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -68,6 +77,7 @@ def half_sums(
     by_document: bool = False,
     seed: int = 0,
     workers: int = 1,
+    progress: Progress | None = None,
 ) -> HalfSums:
     """Measure signal and price at every rank from one factorisation a half.
 
@@ -81,6 +91,7 @@ def half_sums(
         by_document: keep documents apart, not queries alone.
         seed: of the hashes.
         workers: splits that run side by side, each with one BLAS thread; no result depends on it.
+        progress: called with the splits done and to do.
 
     Raises:
         DimensionError: the sides differ in dimension.
@@ -97,7 +108,7 @@ def half_sums(
     if count is not None:
         group = units.deal(count, f"group-{seed}")
         jobs += [partial(halver.split_without, group, half) for half in halves_of_groups(count, splits, seed=seed)]
-    found = side_by_side(_call, jobs, workers)
+    found = side_by_side(_call, jobs, workers, progress)
     sums = np.stack(found[:splits])
     least = min(int(min(half.sum(), len(half) - half.sum())) for half in halves)
     return HalfSums(
@@ -128,7 +139,12 @@ def compact(rows: RelevanceRows) -> RelevanceRows:
     with one_thread():
         factor = scipy.linalg.qr(np.vstack([rows.queries, rows.differences]).T, mode="r", check_finite=False)[0]
     narrow = np.asarray(factor[: 2 * len(rows)].T, dtype=np.float64)
-    return RelevanceRows(rows.ids, narrow[: len(rows)], narrow[len(rows) :], rows.documents)
+    return RelevanceRows(rows.ids, narrow[: len(rows)], narrow[len(rows) :], rows.documents, rows.signed)
+
+
+def spectra_of(rows: RelevanceRows, kept: IntArray | BoolArray, *, largest: int) -> Spectra:
+    """Spectra of the moment of some rows."""
+    return Spectra.of_rows(rows.queries[kept], rows.differences[kept], largest=largest, signed=rows.signed)
 
 
 def jackknife_covariance(without: Float64Array) -> Float64Array:
@@ -144,7 +160,9 @@ def jackknife_covariance(without: Float64Array) -> Float64Array:
     return np.asarray((len(without) - 1) / len(without) * (centred.T @ centred))
 
 
-def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> list[Result]:
+def side_by_side(
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int, progress: Progress | None = None
+) -> list[Result]:
     """Results in the order of the items, from threads of one BLAS thread each.
 
     Two threads inside one factorisation of these sizes cost more than they gain.
@@ -154,8 +172,14 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], workers:
     """
     if workers < 1:
         raise ParameterError(f"{workers} workers were asked for", where="workers", remedy="Ask for at least 1")
+    wanted = list(items)
+    found: list[Result] = []
     with one_thread(), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, items))
+        for result in pool.map(work, wanted):
+            found.append(result)
+            if progress is not None:
+                progress(len(found), len(wanted))
+    return found
 
 
 def _call(job: Callable[[], Result]) -> Result:
@@ -182,8 +206,8 @@ class _Halver:
     def spectra(self, total: Float64Array, kept: BoolArray) -> Spectra:
         """Of the mean over some rows, whose sum is `total` where sums are made at all."""
         if self.dense:
-            return Spectra.of(total / int(kept.sum()), largest=self.largest)
-        return Spectra.of_rows(self.rows.queries[kept], self.rows.differences[kept], largest=self.largest)
+            return Spectra.of(total / int(kept.sum()), largest=self.largest, signed=self.rows.signed)
+        return spectra_of(self.rows, kept, largest=self.largest)
 
     def halves(self, half: IntArray) -> tuple[tuple[Float64Array, Spectra], ...]:
         """The sum and the spectra of both halves."""

@@ -11,6 +11,7 @@ from askew.geometry.halving import HalfSums, half_sums
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.selection import NOISE_LIMIT
 from askew.linalg.fixed import Float64Array
+from askew.protocols import Progress
 
 __all__ = ["Plan", "plan"]
 
@@ -55,6 +56,7 @@ def plan(
     by_document: bool = False,
     seed: int = 0,
     workers: int = 1,
+    progress: Progress | None = None,
 ) -> tuple[Plan, ...]:
     """Estimate for each rank where the signal that a pilot shows exceeds the price of learning it.
 
@@ -71,6 +73,7 @@ def plan(
         by_document: halves that share no document.
         seed: of the hashes.
         workers: splits that run side by side; no result depends on it.
+        progress: called with the splits done and to do.
 
     Raises:
         DimensionError: the sides differ in dimension.
@@ -85,7 +88,14 @@ def plan(
     (True, True)
     """
     sums = half_sums(
-        rows, ranks=ranks, splits=splits, groups=groups, by_document=by_document, seed=seed, workers=workers
+        rows,
+        ranks=ranks,
+        splits=splits,
+        groups=groups,
+        by_document=by_document,
+        seed=seed,
+        workers=workers,
+        progress=progress,
     )
     return tuple(_plan(sums, place) for place in range(len(sums.ranks)))
 

@@ -27,6 +27,8 @@ class RelevanceRows:
         differences: (n, d_document) float64 rows z.
         documents: n tuples of the ids of the documents behind each z, or None; only a split that keeps
             documents apart needs them.
+        signed: whether a shared fit may have negative eigenvalues. True for the moment about a positive
+            prior: there the sum has to be positive semi-definite, and a shared correction may take weight away.
 
     Raises:
         EmbeddingError: a matrix is no finite float matrix, or an id is none.
@@ -41,6 +43,7 @@ class RelevanceRows:
     queries: Float64Array
     differences: Float64Array
     documents: tuple[tuple[str, ...], ...] | None = None
+    signed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", as_ids(self.ids))

@@ -11,11 +11,12 @@ import scipy.special
 
 from askew.errors import ParameterError
 from askew.geometry.halving import HalfSums, half_sums
-from askew.geometry.risk import dual_only_dimension
+from askew.geometry.risk import dual_only_dimension, dual_probability
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.spectra import Spectra, interpolate
 from askew.linalg.fixed import Float64Array
 from askew.operators import Factored
+from askew.protocols import Progress
 
 __all__ = [
     "NOISE_LIMIT",
@@ -58,7 +59,9 @@ class Selection:
         reason: a sentence.
         signal: the mean of ⟨V₁, V₂⟩; None for rules without one, as the rest.
         price: the mean of ¼‖V₁ - V₂‖².
-        power: the chance that a repetition would choose dual, at the ratio of signal to price found.
+        power: the chance that a repetition would choose dual, at the ratio of signal to price found, if noise
+            were the same in all directions. Where it is not, as in real embeddings, few directions count, and
+            this is nearer to 0 or 1 than it should be: `dual_chance` goes by the noise that was measured.
     """
 
     choice: Geometry
@@ -84,6 +87,25 @@ class Selection:
         """The standard error that the randomness of the splits alone leaves in the score: sd / √L."""
         return float(self.values.std(ddof=1) / np.sqrt(len(self.values))) if len(self.values) > 1 else 0.0
 
+    @property
+    def dual_chance(self) -> float | None:
+        """Φ(score / error): the chance that a repetition's score is above 0; None without an error."""
+        if self.standard_error is None:
+            return None
+        if self.standard_error == 0:
+            return float(np.sign(self.score) + 1) / 2
+        return float(scipy.special.ndtr(self.score / self.standard_error))
+
+    @property
+    def crossing(self) -> float | None:
+        """n* = n · price / signal, where dual starts to pay to first order; None for no signal, or no such rule.
+
+        Without an interval: `plan` gives one.
+        """
+        if self.signal is None or self.price is None or self.signal <= 0:
+            return None
+        return self.queries * self.price / self.signal
+
     def operator(self, spectra: Spectra) -> Factored:
         """The operator chosen, from the spectra of the whole moment.
 
@@ -103,6 +125,7 @@ def cars(
     fallback: Fallback = "shared",
     seed: int = 0,
     workers: int = 1,
+    progress: Progress | None = None,
 ) -> tuple[Selection, ...]:
     """Choose by cross-fitted operator risk.
 
@@ -124,6 +147,7 @@ def cars(
             by `interpolation_weight`, or ``"none"`` to go by the sign.
         seed: of the hashes that deal queries into halves and groups.
         workers: splits that run side by side; no result depends on it.
+        progress: called with the splits done and to do.
 
     Raises:
         DimensionError: the sides differ in dimension.
@@ -140,7 +164,14 @@ def cars(
     if fallback not in ("shared", "interpolate", "none"):
         raise ParameterError(f"there is no fallback {fallback!r}", remedy="Say shared, interpolate or none")
     sums = half_sums(
-        rows, ranks=ranks, splits=splits, groups=groups, by_document=by_document, seed=seed, workers=workers
+        rows,
+        ranks=ranks,
+        splits=splits,
+        groups=groups,
+        by_document=by_document,
+        seed=seed,
+        workers=workers,
+        progress=progress,
     )
     return tuple(_judge(sums, place, rows.shape[0], fallback) for place in range(len(sums.ranks)))
 
@@ -177,12 +208,7 @@ def cars_power(ratio: float, dimension: int, *, splits: int | None = 20) -> floa
     """
     if not ratio >= 0 or dimension < 1 or (splits is not None and splits < 1):
         raise ParameterError(f"power at ratio {ratio}, dimension {dimension} and {splits} splits is not defined")
-    centre = dimension * ratio
-    if splits is None:
-        below = scipy.special.chndtr(2.0 * dimension, dimension, centre)
-    else:
-        below = scipy.special.ncfdtr(dimension, splits * dimension, centre, 2.0)
-    return float(np.clip(1 - below, 0.0, 1.0))
+    return float(dual_probability(dimension * ratio, dimension, splits=splits))
 
 
 def decide(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from askew.errors import DimensionError, ParameterError
-from askew.geometry.halving import compact, side_by_side
+from askew.geometry.halving import compact, side_by_side, spectra_of
 from askew.geometry.moments import Covariance
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.selection import Geometry
@@ -150,7 +150,7 @@ def choose_rank(
     def work(number: int) -> tuple[Float64Array, Float64Array]:
         kept, held = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         largest = min(order[-1], small.shape[0])
-        spectra = Spectra.of_rows(small.queries[kept], small.differences[kept], largest=largest)
+        spectra = spectra_of(small, kept, largest=largest)
         return measure.of(spectra, kept, held)
 
     found = side_by_side(work, range(int(fold.max()) + 1), workers)

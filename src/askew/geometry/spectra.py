@@ -3,6 +3,7 @@
     P_d,r(C) = Σ_{i≤r} σᵢ uᵢ vᵢᵀ             the nearest matrix of rank r (dual)
     P_s,r(C) = Σ_{i≤r, ηᵢ>0} ηᵢ wᵢ wᵢᵀ       the nearest symmetric, positive semi-definite one (shared)
 
+(a signed one: the r largest |ηᵢ|, the nearest symmetric matrix, for corrections of a positive prior)
 with C = U diag(σ) Vᵀ and ½(C + Cᵀ) = W diag(η) Wᵀ (CARS, theorem 1; arXiv 2609.32488). Each family's
 projections at rank r are the first r terms of one sum, so that inner products at all ranks are
 cumulative sums of one cross-Gram matrix and no p × p projection is ever formed.
@@ -35,14 +36,14 @@ _FEW = 8
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """The leading R singular triplets of C and the positive eigenpairs of its symmetric part, at most R.
+    """The leading R singular triplets of C and the leading eigenpairs of its symmetric part, at most R.
 
     Attributes:
         left: (p, R') u, one a column; R' ≤ R is less where the rank of C is.
         values: (R',) σ, descending and positive.
         right: (p, R') v.
         vectors: (p, S) w.
-        eigenvalues: (S,) η, descending and positive; S may be 0.
+        eigenvalues: (S,) η, descending and positive, or of descending size if signed; S may be 0.
     """
 
     left: Float64Array
@@ -52,12 +53,13 @@ class Spectra:
     eigenvalues: Float64Array
 
     @classmethod
-    def of(cls, matrix: Float64Array, *, largest: int) -> Spectra:
+    def of(cls, matrix: Float64Array, *, largest: int, signed: bool = False) -> Spectra:
         """Factorise a moment.
 
         Args:
             matrix: (p, p) C, finite.
             largest: R, the largest rank that will be asked for.
+            signed: whether shared projections may have negative eigenvalues.
 
         Raises:
             DimensionError: C is not square.
@@ -68,11 +70,11 @@ class Spectra:
         """
         check_ranks((largest,), matrix.shape)
         left, values, right = _leading_triplets(matrix, largest)
-        eigenvalues, vectors = _leading_pairs((matrix + matrix.T) / 2, largest)
+        eigenvalues, vectors = _leading_pairs((matrix + matrix.T) / 2, largest, signed=signed)
         return cls(left, values, right, vectors, eigenvalues)
 
     @classmethod
-    def of_rows(cls, queries: FloatArray, differences: FloatArray, *, largest: int) -> Spectra:
+    def of_rows(cls, queries: FloatArray, differences: FloatArray, *, largest: int, signed: bool = False) -> Spectra:
         """Factorise C = (1/h) Σ x zᵀ from its rows, kept in factors where they are few.
 
         With 2h < p, one thin QR gives a basis of span[x₁…x_h, z₁…z_h] in which C is 2h × 2h, of rank h:
@@ -82,6 +84,7 @@ class Spectra:
             queries: (h, p) rows x.
             differences: (h, p) rows z.
             largest: R.
+            signed: as in `of`.
 
         Raises:
             DimensionError: the two sides differ in shape.
@@ -100,14 +103,14 @@ class Spectra:
         count, width = queries.shape
         check_ranks((largest,), (width, width))
         if 2 * count >= width:
-            return cls.of(np.asarray(queries.T @ differences / count), largest=largest)
+            return cls.of(np.asarray(queries.T @ differences / count), largest=largest, signed=signed)
         basis, factor = np.linalg.qr(np.vstack([queries, differences]).T)
         # The first h rows of the basis' coordinates hold all of x: below them its factor is 0.
         core = factor[:count, :count] @ factor[:, count:].T / count
         square = np.zeros((2 * count, 2 * count))
         square[:count] = core
         left, values, right = _leading_triplets(core, largest)
-        eigenvalues, vectors = _leading_pairs((square + square.T) / 2, min(largest, 2 * count))
+        eigenvalues, vectors = _leading_pairs((square + square.T) / 2, min(largest, 2 * count), signed=signed)
         return cls(basis[:, :count] @ left, values, basis @ right, basis @ vectors, eigenvalues)
 
     def dual(self, rank: int) -> Factored:
@@ -240,10 +243,13 @@ def _leading_triplets(matrix: Float64Array, largest: int) -> tuple[Float64Array,
     return _held(*(part[..., :largest] for part in svd(matrix)))
 
 
-def _leading_pairs(matrix: Float64Array, largest: int) -> tuple[Float64Array, Float64Array]:
-    """η, w of the largest eigenvalues of a symmetric matrix, the positive ones alone."""
-    values, vectors = _eigen(matrix, largest)
-    kept = values > len(matrix) * _EPS * float(np.linalg.norm(matrix))
+def _leading_pairs(matrix: Float64Array, largest: int, *, signed: bool) -> tuple[Float64Array, Float64Array]:
+    """η, w of the largest eigenvalues of a symmetric matrix, the positive ones alone; by size if signed."""
+    values, vectors = _eigen(matrix, len(matrix) if signed else largest)
+    if signed:
+        order = np.argsort(-np.abs(values), kind="stable")[:largest]
+        values, vectors = values[order], vectors[:, order]
+    kept = (np.abs(values) if signed else values) > len(matrix) * _EPS * float(np.linalg.norm(matrix))
     return values[kept], vectors[:, kept]
 
 

@@ -23,7 +23,7 @@ from askew.workflows.fit import Fit, Traffic, fit
 from askew.workflows.summarise import summarise
 from askew.workflows.trial import Trial, in_service, try_out
 
-__all__ = ["Delivery", "check_places", "deliver", "read_splits"]
+__all__ = ["Delivery", "check_file", "check_places", "deliver", "read_splits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,16 +238,30 @@ def check_places(output: Path, report: Path | None) -> None:
         )
     if os.path.lexists(output) and not os.path.isdir(output):  # noqa: PTH112 - False for a name too long, no error
         raise OutputError("a file stands where a folder should go", where=output, remedy="Name another folder")
-    if report is not None and os.path.isdir(report):  # noqa: PTH112 - the same
-        raise OutputError("a folder stands where a file should go", where=report, remedy="Name another file")
-    for path in (output,) if report is None else (output, report):
-        # The nearest folder above that is there already: the rest of the way will be made.
-        above = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
-        if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-            problem = "is forbidden to write to" if above.is_dir() else "is not a folder"
-            raise OutputError(f"it cannot be written: {above} {problem}", where=path, remedy="Name another place")
+    _check_above(output)
+    if report is not None:
+        check_file(report)
     if os.path.isdir(output):  # noqa: PTH112 - the same
         refuse_foreign(output)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a place that no file can be written to before time is spent on what should go there.
+
+    Raises:
+        OutputError: a folder stands there, or its folder cannot be written to.
+    """
+    if os.path.isdir(path):  # noqa: PTH112 - False for a name too long, no error
+        raise OutputError("a folder stands where a file should go", where=path, remedy="Name another file")
+    _check_above(path)
+
+
+def _check_above(path: Path) -> None:
+    """The nearest folder above that is there already: the rest of the way will be made."""
+    above = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        problem = "is forbidden to write to" if above.is_dir() else "is not a folder"
+        raise OutputError(f"it cannot be written: {above} {problem}", where=path, remedy="Name another place")
 
 
 def _write(adapter: Adapter, output: Path, summary: FitSummary, report: Path | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,13 +14,11 @@ from askew._version import __version__
 from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
-from askew.errors import LabelError, ParameterError
+from askew.errors import ParameterError
 from askew.estimators import Choice, Estimator, Labels, Mining, Ridge, Setting, Softmax, choose, has_shared
-from askew.evaluation import GainTable
-from askew.linalg import FloatArray, places
-from askew.linalg.fixed import Float64Array, IntArray
-from askew.operators import BilinearOperator, Identity, Term, Zero
+from askew.operators import BilinearOperator, Term, Zero
 from askew.protocols import Progress
+from askew.workflows.footing import check_labelled, prior_of, rank_score
 from askew.workflows.mining_report import report_mining
 from askew.workflows.nearest import NearestPast, choose_nearest, outdone
 
@@ -28,10 +26,6 @@ __all__ = ["NEGATIVES", "Fit", "Traffic", "fit"]
 
 Traffic = Literal["fresh", "recurring"] | float
 
-# Depths of the nDCG that is judged, and of the one that choosing goes by.
-_CUTOFF, _STEADY = 10, 100
-# Bytes of a corpus that may be held in float32.
-_IN_MEMORY = 2**30
 #: Negatives mined a query: twice what a fit uses, as folds take some of them away.
 NEGATIVES = 16
 
@@ -111,14 +105,9 @@ def fit(
         raise ParameterError(
             f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more"
         )
-    if not dataset.labelled:
-        raise LabelError(
-            "no judged query has both an embedding and a relevant document in the corpus",
-            where=dataset.name,
-            remedy="Check the ids, and that some grades are above 0",
-        )
+    check_labelled(dataset)
     share = _recurring(traffic)
-    prior = _prior(dataset)
+    prior = prior_of(dataset)
     mining = mining or Mining(count=NEGATIVES)
     labels = Labels.build(
         dataset,
@@ -133,7 +122,7 @@ def fit(
         labels,
         priors={"zero" if isinstance(prior, Zero) else "identity": prior},
         estimators=tried,
-        rank_score=_rank_score(dataset, labels, similarity),
+        rank_score=rank_score(dataset, labels.query_ids, similarity=similarity),
         traffic=share,
         threshold=threshold,
         workers=os.cpu_count() or 1,
@@ -172,13 +161,6 @@ def _default_estimators(prior: Term, ranks: tuple[int, ...]) -> tuple[Estimator,
     return (*dual, Ridge("shared", ranks=bounds), Softmax("shared", ranks=bounds)) if has_shared(prior) else dual
 
 
-def _prior(dataset: Dataset) -> Term:
-    queries, documents = dataset.queries, dataset.documents
-    if queries.dim == documents.dim and queries.encoder == documents.encoder:
-        return Identity(queries.dim)
-    return Zero(queries.dim, documents.dim)
-
-
 def _unrelated(dataset: Dataset, prior: Term) -> tuple[Finding, ...]:
     """Two encoders without an alignment have no base: say so."""
     if not isinstance(prior, Zero):
@@ -204,36 +186,6 @@ def _final(labels: Labels, prior: Term, estimators: Sequence[Estimator], choice:
         if chosen.strength is not None and (estimator.name, estimator.family) == (chosen.estimator, chosen.family):
             return estimator.path(labels, prior).at(Setting(chosen.strength, chosen.rank))
     return None
-
-
-def _rank_score(
-    dataset: Dataset, labels: Labels, similarity: Similarity
-) -> Callable[[FloatArray, IntArray, IntArray], Float64Array]:
-    """nDCG@10 and nDCG@100 of adapted queries over the corpus without the documents that fitting has seen."""
-    documents = dataset.documents
-    # One conversion for hundreds of searches, where it fits; a larger corpus is read in blocks.
-    matrix = documents.matrix
-    if matrix.dtype == np.float16 and 4 * matrix.size <= _IN_MEMORY:
-        matrix = matrix.astype(np.float32)
-    gains = GainTable.build(dataset.qrels, labels.query_ids, documents.ids)
-
-    def rank_score(adapted: FloatArray, query_rows: IntArray, seen_rows: IntArray) -> Float64Array:
-        without = np.zeros(len(documents), dtype=bool)
-        without[seen_rows] = True
-        place = places(
-            adapted,
-            matrix,
-            *gains.targets(query_rows, without),
-            k=_STEADY,
-            tie_rank=documents.tie_rank,
-            cosine=similarity == "cosine",
-            document_norms=documents.norms,
-            without=without,
-        )
-        depths = (_CUTOFF, _STEADY)
-        return np.stack([gains.ndcg_of_places(query_rows, place, k=depth, without=without) for depth in depths])
-
-    return rank_score
 
 
 def _provenance(dataset: Dataset, labels: Labels, choice: Choice, settings: dict[str, Any]) -> Provenance:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from askew.adapters.adapter import Similarity
@@ -9,9 +11,11 @@ from askew.data import Dataset, TwoWayFolds
 from askew.errors import DimensionError
 from askew.estimators import Labels, Mining
 from askew.geometry import RelevanceRows
+from askew.linalg.fixed import IntArray
 from askew.operators import Identity
+from askew.workflows.footing import check_labelled
 
-__all__ = ["relevance_rows"]
+__all__ = ["relevance_rows", "rows_of"]
 
 
 def relevance_rows(
@@ -32,7 +36,8 @@ def relevance_rows(
         negatives: the highest-ranked documents that are not relevant, meaned; 0 for none.
         similarity: as the index scores.
         residual: the moment about the identity in place of the one about zero: z = ȳ⁺ - x, what the prior does
-            not explain. It has no negatives.
+            not explain. It has no negatives, and a shared correction of the identity may have negative
+            eigenvalues: the rows are signed.
         seed: of the hashes.
 
     Raises:
@@ -52,6 +57,7 @@ def relevance_rows(
             where=dataset.name,
             remedy="One geometry for both sides needs one dimension: there is nothing to choose",
         )
+    check_labelled(dataset)
     labels = Labels.build(
         dataset,
         TwoWayFolds.build(dataset, seed=seed),
@@ -60,6 +66,18 @@ def relevance_rows(
         mining=Mining("top", 0 if residual else negatives),
         seed=seed,
     )
+    return rows_of(labels, dataset, negatives=negatives, residual=residual)
+
+
+def rows_of(labels: Labels, dataset: Dataset, *, negatives: int = 1, residual: bool = False) -> RelevanceRows:
+    """The rows of the moment of labels, or of those that some fold leaves.
+
+    Args:
+        labels: n queries, with their negatives mined.
+        dataset: whose labels they are.
+        negatives: how many of a query's remaining negatives to mean, the hardest first; 0 for none.
+        residual: the moment about the identity.
+    """
     rows = RelevanceRows.of_pairs(
         labels.query_ids,
         labels.queries,
@@ -67,9 +85,15 @@ def relevance_rows(
         pair_query=labels.pair_query,
         pair_item=labels.pair_item,
         grades=labels.pair_weight,
-        negatives=None if residual or negatives == 0 else labels.negatives,
+        negatives=None if residual or negatives == 0 else _hardest(labels.negatives, negatives),
         item_ids=[dataset.documents.ids[row] for row in labels.item_row],
     )
     if not residual:
         return rows
-    return RelevanceRows(rows.ids, rows.queries, np.asarray(rows.differences - rows.queries), rows.documents)
+    return replace(rows, differences=np.asarray(rows.differences - rows.queries), signed=True)
+
+
+def _hardest(negatives: IntArray, count: int) -> IntArray:
+    """(n, count) the first negatives that are left, in their order."""
+    order = np.argsort(negatives < 0, axis=1, kind="stable")[:, :count]
+    return np.take_along_axis(negatives, order, axis=1)

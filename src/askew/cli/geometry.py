@@ -1,0 +1,282 @@
+"""The commands about geometry: `select` and `plan`."""
+
+# ruff: noqa: PLC0415 - a command imports what it runs, so that --help is quick
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_findings
+from askew.cli.options import (
+    AsJson,
+    BadRows,
+    BadRowsPolicy,
+    DocumentEncoder,
+    Encoder,
+    Quiet,
+    Seed,
+    SimilarityName,
+    similarity,
+)
+
+if TYPE_CHECKING:
+    from askew.geometry import Plan
+    from askew.workflows.held_out import HeldOutRanking
+    from askew.workflows.plan import GainCurve, LabelPlan
+    from askew.workflows.recommend import Evidence
+    from askew.workflows.select import GeometryChoice
+
+__all__ = ["plan", "select"]
+
+# Marks a choice that is the smaller family's only because the score is inside the noise.
+_NOISE = "~"
+
+
+class WhiteningName(StrEnum):
+    """The coordinates that the relevance moment is judged in."""
+
+    NONE = "none"
+    POOLED = "pooled"
+    PER_VIEW = "per-view"
+
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="A folder, as for fit.")]
+Split = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Where the labels are; train by default, or the only one.")
+]
+LabelCount = Annotated[
+    int | None, typer.Option(metavar="N", help="Use this many labelled queries; all by default.", min=1)
+]
+Ranks = Annotated[
+    list[int] | None,
+    typer.Option(
+        metavar="R", help="Judge at this rank. Repeatable; by default 4, 8, ... to 128, as labels allow.", min=1
+    ),
+]
+WhiteningOption = Annotated[
+    WhiteningName, typer.Option(help="Coordinates: raw, one map for both sides, or a map for each.")
+]
+Residual = Annotated[
+    bool, typer.Option("--residual", help="Judge what the base does not explain, in place of all relevance.")
+]
+ByDocument = Annotated[
+    bool, typer.Option("--by-document", help="Let no document stand on both sides of a split, as no query does.")
+]
+Figure = Annotated[Path | None, typer.Option(metavar="PATH", help="Also draw the curve, as an SVG file.")]
+SimilarityOption = Annotated[SimilarityName, typer.Option("--similarity", help="How your index scores.")]
+
+
+def select(
+    data: Data,
+    split: Split = None,
+    labels: LabelCount = None,
+    encoder: Encoder = None,
+    document_encoder: DocumentEncoder = None,
+    similarity_name: SimilarityOption = SimilarityName.DOT,
+    rank: Ranks = None,
+    whitening: WhiteningOption = WhiteningName.NONE,
+    residual: Residual = False,
+    by_document: ByDocument = False,
+    figure: Figure = None,
+    bad_rows: BadRows = BadRowsPolicy.RAISE,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say whether the labels ask for one geometry or for two, and how sure that is."""
+    from askew.workflows.deliver import check_file, read_splits
+    from askew.workflows.pictures import risk_picture, write_picture
+    from askew.workflows.select import select_geometry
+
+    if figure is not None:
+        check_file(figure)
+    train, _, findings = read_splits(
+        data,
+        split=split,
+        labels=labels,
+        encoder=encoder,
+        document_encoder=document_encoder,
+        bad_rows=bad_rows.value,
+        seed=seed,
+    )
+    with progress_bar(quiet) as named:
+        choice = select_geometry(
+            train,
+            ranks=rank,
+            whitening=_kind(whitening),
+            residual=residual,
+            by_document=by_document,
+            similarity=similarity(similarity_name) or "dot",
+            seed=seed,
+            progress=named("judging"),
+        )
+    if figure is not None:
+        write_picture(risk_picture(choice), figure)
+    if not quiet:
+        show_findings((*findings, *choice.findings))
+    if as_json:
+        emit_json({**choice.to_json(), "figure": None if figure is None else str(figure)})
+        return
+    _show_choice(choice)
+    _say_figure(figure)
+
+
+def plan(
+    data: Data,
+    split: Split = None,
+    labels: LabelCount = None,
+    encoder: Encoder = None,
+    document_encoder: DocumentEncoder = None,
+    similarity_name: SimilarityOption = SimilarityName.DOT,
+    rank: Ranks = None,
+    whitening: WhiteningOption = WhiteningName.NONE,
+    residual: Residual = False,
+    by_document: ByDocument = False,
+    figure: Figure = None,
+    bad_rows: BadRows = BadRowsPolicy.RAISE,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say how many more labels it takes until adapting pays, and until two geometries do."""
+    from askew.workflows.deliver import check_file, read_splits
+    from askew.workflows.pictures import gain_picture, write_picture
+    from askew.workflows.plan import plan_labels
+
+    if figure is not None:
+        check_file(figure)
+    train, _, findings = read_splits(
+        data,
+        split=split,
+        labels=labels,
+        encoder=encoder,
+        document_encoder=document_encoder,
+        bad_rows=bad_rows.value,
+        seed=seed,
+    )
+    with progress_bar(quiet) as named:
+        found = plan_labels(
+            train,
+            ranks=rank,
+            whitening=_kind(whitening),
+            residual=residual,
+            by_document=by_document,
+            similarity=similarity(similarity_name) or "dot",
+            seed=seed,
+            progress=named("planning"),
+        )
+    picture = "" if figure is None else gain_picture(found)
+    drawn = figure if picture else None
+    if drawn is not None:
+        write_picture(picture, drawn)
+    if not quiet:
+        show_findings((*findings, *found.findings))
+    if as_json:
+        emit_json({**found.to_json(), "figure": None if drawn is None else str(drawn)})
+        return
+    _show_plan(found)
+    _say_figure(drawn)
+    if figure is not None and drawn is None:
+        say("No figure: there is no curve to draw.")
+
+
+def _kind(name: WhiteningName) -> Literal["none", "pooled", "per-view"]:
+    """The plain string."""
+    if name is WhiteningName.NONE:
+        return "none"
+    return "pooled" if name is WhiteningName.POOLED else "per-view"
+
+
+def _say_figure(figure: Path | None) -> None:
+    if figure is not None:
+        say("")
+        say(f"figure: {figure}")
+
+
+def _show_choice(choice: GeometryChoice) -> None:
+    say(f"{choice.queries:,} labelled queries, {choice.documents:,} documents, {choice.dim:,} dimensions")
+    say(f"{choice.coordinates}{', no document on both sides of a split' if choice.by_document else ''}")
+    for target in dict.fromkeys(found.target for found in choice.evidence):
+        say("")
+        _show_evidence(target, [found for found in choice.evidence if found.target == target], choice.energy)
+    say("")
+    say(f"Above 0 is for dual; {_NOISE} is inside the noise. P(dual): the chance that a")
+    say("repetition would be above 0. Operator risk is in units of the moment's energy.")
+    if choice.ranking is not None:
+        _say_ranking(choice.ranking)
+    say("")
+    for answer in choice.recommendations:
+        say(f"{answer.target}: {answer.choice}{'' if answer.settled else ', not settled'} (rank {answer.rank})")
+        say(f"  {answer.reason}.")
+    if len({answer.choice for answer in choice.recommendations}) > 1:
+        say("The two targets differ: for search, go by ranking.")
+
+
+def _show_evidence(target: str, evidence: list[Evidence], energy: float) -> None:
+    numbers = ("rank", "dual - shared", "90% interval", "P(dual)")
+    table = plain_table(target, *numbers, "says", right=numbers)
+    unit = energy if target == "operator risk" and energy > 0 else 1.0
+    for found in evidence:
+        for one in found.selections:
+            interval = (
+                "" if one.interval is None else "[{:+.4f}, {:+.4f}]".format(*(end / unit for end in one.interval))
+            )
+            table.add_row(
+                found.rule,
+                str(one.rank),
+                f"{one.score / unit:+.4f}",
+                interval,
+                "" if one.dual_chance is None else f"{one.dual_chance:.2f}",
+                one.choice + (f" {_NOISE}" if one.inside_noise else ""),
+            )
+    show(table)
+
+
+def _say_ranking(ranking: HeldOutRanking) -> None:
+    best = [f"{name} {values.max():.4f}" for name, values in (("shared", ranking.shared), ("dual", ranking.dual))]
+    what = "corrections of the base" if ranking.correction else "fits alone"
+    say(f"Held-out nDCG@10 of {what}, on unseen documents:")
+    say(f"base {ranking.base:.4f}, best {', best '.join(best)}.")
+
+
+def _show_plan(found: LabelPlan) -> None:
+    say(f"{found.queries:,} labelled queries, {found.documents:,} documents, {found.coordinates}")
+    say("")
+    numbers = ("rank", "crossing", "90% interval")
+    table = plain_table(*numbers, "dual beats shared in operator risk", right=numbers)
+    for one in found.plans:
+        crossing = "-" if one.crossing is None else f"{one.crossing:,.0f}"
+        low, high = (f"{end:,.0f}" if end < 1e9 else "no end" for end in one.interval)
+        table.add_row(str(one.rank), crossing, f"{low} to {high}", _standing(one))
+    show(table)
+    if found.gain is not None:
+        say("")
+        _show_gain(found.gain)
+    say("")
+    say(f"{found.reason[:1].upper()}{found.reason[1:]}.")
+
+
+def _standing(one: Plan) -> str:
+    """Where the pilot stands, as far as its interval can tell."""
+    if not one.in_sight:
+        return "no crossing in sight"
+    if one.interval[1] < one.queries:
+        return "already"
+    return "not yet" if one.interval[0] > one.queries else "about now"
+
+
+def _show_gain(gain: GainCurve) -> None:
+    numbers = ("labels", "gain in nDCG@10", "90% interval", "needed")
+    table = plain_table(*numbers, "", right=numbers)
+    for count, value, error in zip(gain.counts, gain.gains, gain.errors, strict=True):
+        interval = f"[{value - 1.645 * error:+.4f}, {value + 1.645 * error:+.4f}]"
+        table.add_row(f"{count:,.0f}", f"{value:+.4f}", interval, f"{gain.needed(count):.4f}", "measured")
+    for times in (2, 4):
+        ahead, count = gain.forecast(times), times * gain.labels
+        interval = f"[{ahead.low:+.4f}, {ahead.high:+.4f}]"
+        table.add_row(f"{count:,.0f}", f"{ahead.value:+.4f}", interval, f"{gain.needed(count):.4f}", "forecast")
+    show(table)

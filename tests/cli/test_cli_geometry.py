@@ -1,0 +1,95 @@
+"""`select` and `plan` at the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+Askew = Callable[..., Any]
+
+
+@pytest.mark.parametrize("command", ["select", "plan"])
+def test_prose_fits_in_80_columns_and_json_says_the_same(
+    turned: Any, askew: Askew, tmp_path: Path, command: str
+) -> None:
+    figure = tmp_path / "made" / "curve.svg"
+    options = [command, turned.root, "--rank", 4, "--rank", 8, "--figure", figure, "--seed", 1]
+    prose, told = askew(*options), askew(*options, "--json").json()
+    assert (prose.code, prose.err) == (0, "")
+    table = [line for line in prose.out.splitlines() if not line.startswith(("figure", "  ", "Adapting"))]
+    assert all(len(line) <= 80 for line in table)
+    assert prose.out.startswith("120 labelled queries, 300 documents, ")
+    assert prose.out.endswith(f"\nfigure: {figure}\n")
+    assert told["figure"] == str(figure)
+    assert ET.parse(figure).getroot().tag.endswith("svg")
+    assert told["queries"] == 120
+
+
+def test_turned_queries_ask_for_two_geometries(turned: Any, askew: Askew) -> None:
+    found = askew("select", turned.root, "--rank", 24, "--json").json()
+    assert [answer["choice"] for answer in found["recommendations"]] == ["dual", "dual"]
+    assert found["figure"] is None
+    prose = askew("select", turned.root, "--rank", 24)
+    assert "\noperator risk: dual (rank 24)\n" in prose.out
+    assert "\nranking: dual (rank 24)\n" in prose.out
+    assert "The two targets differ" not in prose.out
+
+
+def test_evidence_inside_the_noise_is_an_answer(straight: Any, askew: Askew) -> None:
+    said = askew("select", straight.root, "--rank", 8, "--labels", 40)
+    assert said.code == 0
+    assert "shared, not settled (rank 8)" in said.out
+    assert "shared ~" in said.out
+    assert "inside the noise: shared, the smaller family" in said.out
+
+
+def test_the_coordinates_are_named(turned: Any, askew: Askew) -> None:
+    for options, name in (
+        (["--whitening", "pooled"], "pooled whitening"),
+        (["--residual", "--by-document"], "raw coordinates, about the base, no document on both sides of a split"),
+    ):
+        assert askew("select", turned.root, "--rank", 4, "--labels", 30, *options).out.splitlines()[1] == name
+    said = askew("select", turned.root, "--rank", 4, "--labels", 30, "--whitening", "per-view")
+    assert "warning: each view was whitened by itself" in said.err
+    quiet = askew("select", turned.root, "--rank", 4, "--labels", 30, "--whitening", "per-view", "-q")
+    assert quiet.err == ""
+
+
+def test_few_labels_make_no_figure_of_a_plan(turned: Any, askew: Askew, tmp_path: Path) -> None:
+    said = askew("plan", turned.root, "--rank", 4, "--labels", 30, "--figure", tmp_path / "a.svg")
+    assert said.code == 0
+    assert "30 labels give 1 of the 3 points that a learning curve takes" in said.out
+    assert said.out.endswith("No figure: there is no curve to draw.\n")
+    assert not (tmp_path / "a.svg").exists()
+    assert askew("plan", turned.root, "--rank", 4, "--labels", 30, "--json").json()["gain"] is None
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("select {data} --rank 25", 2, "ranks (25,) are not all between 1 and 24"),
+        ("plan {data} --rank 25", 2, "none above the dimension 24"),
+        ("select {data} --labels 3", 3, "3 rows make 3 queries ~ at least four queries"),
+        ("plan {data} --labels 3", 3, "3 rows make 3 queries"),
+        ("select {data} --split nowhere", 2, "there is no split 'nowhere'"),
+        ("select {data} --whitening pooled --residual", 2, "base is no identity ~ Leave out one"),
+        ("select {data} --figure {data}", 6, "a folder stands where a file should go"),
+        ("plan {data} --figure {docs}/a.svg", 6, "is not a folder"),
+        ("select {data} --whitening white", 2, "white"),
+    ],
+)
+def test_refused(refuses: Callable[[str, int, str], None], command: str, code: int, says: str) -> None:
+    refuses(command, code, says)
+
+
+@pytest.mark.parametrize("command", ["select", "plan"])
+def test_unequal_dimensions_have_nothing_to_choose(task: Any, askew: Askew, command: str) -> None:
+    task.embed("queries", np.load(task.queries)[:, :12])
+    message = askew(command, task.root).refused(3)
+    assert "queries have 12 dimensions and documents 24" in message
+    assert "there is nothing to choose" in message
