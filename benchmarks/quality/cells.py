@@ -34,7 +34,8 @@ _STDLIB = "stdlib"
 class Source:
     """A data set with one encoder's embeddings, parted into teaching and testing queries.
 
-    `pool` is about how many queries teach; `tested` is how many test where a split has to be parted by hash.
+    `pool` is about how many queries teach; `tested` is how many test where a split has to be parted by hash;
+    `sizes` are the numbers of labels.
     """
 
     folder: str
@@ -42,6 +43,7 @@ class Source:
     teaching: str
     pool: int
     tested: int | None = None
+    sizes: tuple[int, ...] = SIZES
 
     @property
     def name(self) -> str:
@@ -52,7 +54,7 @@ SOURCES = (
     Source("scifact", "minilm-l6", "train", 809),
     Source("cosqa", "wordllama-256", "dev", 500),
     Source("nfcorpus-pp", "wordllama-256", "train", 2563),
-    Source(_STDLIB, "wordllama-256", "", 4022, tested=1200),
+    Source(_STDLIB, "wordllama-256", "", 4022, tested=1200, sizes=(*SIZES, 600, 2000)),
     Source("scifact", "wordllama-256", "train", 809),
     Source("cosqa", "minilm-l6", "dev", 500),
     Source("nfcorpus-pp", "minilm-l6", "train", 2563),
@@ -83,7 +85,7 @@ def chosen_cells(patterns: Iterable[str]) -> list[Cell]:
 
 
 def _sizes(source: Source) -> Iterator[int]:
-    return (size for size in SIZES if size < source.pool)
+    return (size for size in source.sizes if size < source.pool)
 
 
 def _fits(names: tuple[str, str], patterns: list[str]) -> bool:

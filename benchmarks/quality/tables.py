@@ -14,7 +14,7 @@ from results import FEWEST, Estimate, Results, Z, pooled
 
 Record = Mapping[str, Any]
 _OURS = ("ours", "ours, ungated")
-_ORDER = ("32", "64", "128", "256", "512", "all")
+_ORDER = ("32", "64", "128", "256", "512", "600", "2000", "all")
 
 
 def render(records: Sequence[Record]) -> str:
