@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -256,6 +257,49 @@ def test_the_choice_goes_by_the_steady_score_and_shuns_a_gain_of_few_queries() -
     assert found.means().argmax() == 3
     assert found.chosen.strength == 1.0
     assert found.verdict.gain == 0  # of the chosen one's judged score
+
+
+@pytest.mark.parametrize("row", range(0, 30, 3))
+def test_one_query_that_gains_is_no_evidence_wherever_it_stands(row: int) -> None:
+    """Its gain g/n equals the standard error of the gains, and rounding must not decide between the two."""
+    labels = small_labels()
+
+    def rank_score(adapted: FloatArray, rows: np.ndarray, seen: np.ndarray) -> Float64Array:
+        moved = ~np.isclose(adapted, labels.queries[rows]).all(axis=1)
+        return np.stack([np.where(moved & (rows == row), 0.369, 0.0), moved])
+
+    found = choose(labels, priors={"identity": Identity(3)}, estimators=[Constant((1.0,))], rank_score=rank_score)
+    assert found.verdict.gain == pytest.approx(found.verdict.standard_error)
+    assert found.verdict.decision == "keep"
+
+
+@pytest.mark.parametrize("wrong", [np.full((2, 3), np.nan), np.zeros(3), None, np.zeros((2, 3))])
+def test_a_score_of_another_shape_or_kind_is_refused(wrong: object) -> None:
+    with pytest.raises(ParameterError, match="rank_score gave"):
+        choose(
+            small_labels(),
+            priors={"identity": Identity(3)},
+            estimators=[],
+            rank_score=lambda *_: wrong,  # type: ignore[arg-type]
+        )
+
+
+def test_a_path_out_of_order_is_refused() -> None:
+    class Turned(Constant):
+        def path(self, labels: Labels, prior: Term) -> Path:
+            return Path.dual(self.strengths[::-1], (None,), None, [np.zeros(prior.shape)] * 2)
+
+    with pytest.raises(ParameterError, match="other settings"):
+        choose(small_labels(), priors={"identity": Identity(3)}, estimators=[Turned((0.1, 1.0))], rank_score=flat_score)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [({"priors": {}}, "no prior"), ({"threshold": float("nan")}, "threshold is nan")]
+)
+def test_no_prior_and_no_threshold_are_refused(wrong: dict[str, Any], said: str) -> None:
+    options = {"priors": {"identity": Identity(3)}, "estimators": [], "rank_score": flat_score, **wrong}
+    with pytest.raises(ParameterError, match=said):
+        choose(small_labels(), **options)
 
 
 def test_no_gain_is_no_reason_to_adapt_even_at_a_threshold_of_zero() -> None:

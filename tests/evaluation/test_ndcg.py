@@ -171,6 +171,8 @@ def test_wrong_arguments() -> None:
         table.ndcg([0], ranked, k=2, without=np.arange(7) == 1)
     with pytest.raises(ParameterError, match="cutoff"):
         table.ndcg_of_places([0], [0], k=0)
+    with pytest.raises(ParameterError, match="place is -1"):
+        table.ndcg_of_places([0], [-1], k=2)
     with pytest.raises(DimensionError, match="1 targets have places"):
         table.ndcg_of_places([0], [0, 1], k=2)
     with pytest.raises(DimensionError, match="rankings of shape"):

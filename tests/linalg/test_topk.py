@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
+from askew.errors import DimensionError, ParameterError
 from askew.linalg import FloatArray, places, top_k
 from askew.linalg.fixed import Float64Array
 
@@ -352,6 +353,22 @@ def test_many_near_ties_are_settled_as_by_scoring_everything(dtype: str) -> None
         found_places = places(x, y, owner, expected.ravel(), k=60, tie_rank=ties, budget=budget)
         assert np.array_equal(found_places.reshape(12, 100), np.tile(np.minimum(np.arange(100), 60), (12, 1)))
         assert np.array_equal(found, np.take_along_axis(scores, expected, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("owner", "row", "k", "error", "said"),
+    [
+        ([1, 0], [0, 1], 2, ParameterError, "not in the order"),
+        ([0, 2], [0, 1], 2, ParameterError, "outside 2 queries and 3 documents"),
+        ([0, 1], [0, -1], 2, ParameterError, "outside 2 queries"),
+        ([0, 1], [0, 3], 2, ParameterError, "outside 2 queries"),
+        ([0, 1], [0, 1], 0, ParameterError, "depth k is 0"),
+        ([0, 1], [0], 2, DimensionError, "targets of shapes"),
+    ],
+)
+def test_targets_that_are_none(owner: list[int], row: list[int], k: int, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        places(np.eye(3)[:2], np.eye(3), owner, row, k=k, tie_rank=np.arange(3))
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 3), (3, 0, 3), (0, 0, 3)])

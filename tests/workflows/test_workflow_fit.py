@@ -85,3 +85,30 @@ def test_a_test_that_says_otherwise_is_said(traffic: float, decision: str, low: 
     sentence = _disagreement(fitted, trial)
     assert sentence.startswith(f" {said}") if said else not sentence
     assert not _disagreement(fitted, SimpleNamespace(comparisons=[]))  # type: ignore[arg-type]  # a stand-in
+
+
+def test_the_choice_looks_to_rank_100_and_the_verdict_to_rank_10() -> None:
+    """The one relevant document at a place of our choosing: at 9 both see it, at 10 and 99 one does, at 100 neither."""
+    documents = np.cos(np.linspace(0.0, 1.5, 150))[:, None] * [1.0, 0.0] + np.sin(np.linspace(0.0, 1.5, 150))[
+        :, None
+    ] * [0.0, 1.0]
+    names = [f"d{row:03}" for row in range(150)]
+    places = (9, 10, 99, 100)
+    grades = {f"q{place}": {names[place]: 1} for place in places}
+    queries = EmbeddingSet(list(grades), np.tile([1.0, 0.0], (4, 1)))
+    task = Dataset(queries, EmbeddingSet(names, documents), Qrels(grades))
+    judged, steady = rank_score(task, list(grades))(queries.matrix, np.arange(4), np.empty(0, dtype=np.int64))
+    assert judged.tolist() == pytest.approx([1 / np.log2(11), 0, 0, 0])
+    assert steady.tolist() == pytest.approx([1 / np.log2(11), 1 / np.log2(12), 1 / np.log2(101), 0])
+
+
+@pytest.mark.parametrize("wrong", [None, True, "often", -0.5])
+def test_traffic_that_is_none(pointing: Dataset, wrong: Any) -> None:
+    with pytest.raises(ParameterError, match="the traffic is"):
+        askew.fit(pointing, traffic=wrong)
+
+
+@pytest.mark.parametrize("wrong", [1.5, "a", 0, 30])
+def test_ranks_that_bound_nothing(pointing: Dataset, wrong: Any) -> None:
+    with pytest.raises(ParameterError, match="rank"):
+        askew.fit(pointing, ranks=[wrong])

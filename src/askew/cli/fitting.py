@@ -27,6 +27,7 @@ from askew.cli.options import (
     similarity,
     traffic_share,
 )
+from askew.errors import ParameterError
 
 if TYPE_CHECKING:
     from askew.workflows.deliver import Delivery
@@ -69,9 +70,10 @@ def fit(
         typer.Option(help="Mine what ranks high and scores below the margin, what ranks high, or any document."),
     ] = NegativesPolicy.MARGIN,
     margin: Annotated[
-        float, typer.Option(metavar="X", help="Of the relevant document's score; above 0, at most 1.", min=0, max=1)
-    ] = 0.95,
-    folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-fit.", min=3)] = 5,
+        float | None,
+        typer.Option(metavar="X", help="Of the relevant document's score; above 0, at most 1.  [default: 0.95]"),
+    ] = None,
+    folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-fit.", min=3, max=20)] = 5,
     threshold: Annotated[
         float, typer.Option(metavar="X", help="Standard errors that the gain has to exceed.", min=0)
     ] = 1.0,
@@ -94,6 +96,11 @@ def fit(
     from askew.workflows.deliver import deliver, read_splits
     from askew.workflows.fit import NEGATIVES
 
+    if margin is not None and negatives is not NegativesPolicy.MARGIN:
+        raise ParameterError(
+            f"a margin means nothing to --negatives {negatives.value}", where="--margin", remedy="Leave one of them out"
+        )
+    mining = Mining(negatives.value, NEGATIVES, 0.95 if margin is None else margin)
     train, test, findings = read_splits(
         data,
         split=split,
@@ -115,7 +122,7 @@ def fit(
             traffic=traffic_share(traffic),
             measures=tuple(measure or MEASURES),
             ranks=tuple(rank or ()),
-            mining=Mining(negatives.value, NEGATIVES, margin),
+            mining=mining,
             folds=folds,
             threshold=threshold,
             seed=seed,

@@ -39,4 +39,6 @@ def _page(command: Any, context: typer.Context) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: python -m askew.cli.reference FILE")
     Path(sys.argv[1]).write_text(reference(), encoding="utf-8")

@@ -13,7 +13,7 @@ out folds f and g scores g for the choice made without f, and f for the choice m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
@@ -24,7 +24,7 @@ import numpy as np
 from askew.errors import ParameterError
 from askew.estimators.evidence import Candidate, Choice, Evidence, Regime, Verdict, cautious, standard_error, weighed
 from askew.estimators.labels import Labels
-from askew.estimators.paths import Family, Path
+from askew.estimators.paths import Family, Path, Setting
 from askew.linalg import FloatArray, one_thread
 from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import Term
@@ -33,6 +33,8 @@ __all__ = ["Estimator", "RankScore", "choose"]
 
 # Fewer labelled queries than this cannot be told from luck.
 _FEWEST_LABELS = 10
+# Gains within this share of the threshold do not exceed it.
+_LEVEL = 1e-9
 # Nested fits leave out two folds and need a third.
 _FEWEST_FOLDS = 3
 
@@ -90,7 +92,9 @@ def choose(
         progress: called with the number of fits done and the number of all.
 
     Raises:
-        ParameterError: `traffic` is outside [0, 1], or two estimators of a family have one name.
+        ParameterError: `traffic` or `threshold` is out of range, there is no prior, two estimators of a family
+            have one name, a path is not in the order of its strengths and ranks, or `rank_score` gave
+            another shape or values that are not finite.
 
     The choice is the best mean steady gain less half its standard error (`cautious`); of equals, the
     one that pulls hardest towards the prior. The verdict is about the first score. With fewer than ten
@@ -98,6 +102,10 @@ def choose(
     """
     if not 0 <= traffic <= 1:
         raise ParameterError(f"the share of recurring traffic is {traffic}", remedy="Give a number from 0 to 1")
+    if not 0 <= threshold < np.inf:
+        raise ParameterError(f"the threshold is {threshold}", remedy="Give a finite number, 0 or more")
+    if not priors:
+        raise ParameterError("there is no prior", where="priors", remedy="Name at least one, the base")
     kinds = [(estimator.name, estimator.family) for estimator in estimators]
     if len(set(kinds)) < len(kinds):
         raise ParameterError(
@@ -124,7 +132,10 @@ def _too_few(labels: Labels, traffic: float) -> str | None:
     if traffic < 1 and fresh < 2:
         return "the relevant documents of all labelled queries are one document, or copies of it"
     if (traffic < 1 and fresh < _FEWEST_FOLDS) or (traffic > 0 and plain < _FEWEST_FOLDS):
-        return f"the labelled queries fall into 2 folds or fewer, and nesting needs {_FEWEST_FOLDS}: ask for more folds"
+        return (
+            f"the labelled queries fall into 2 folds or fewer, and nesting needs {_FEWEST_FOLDS}: label queries with "
+            "other relevant documents, or ask for more folds"
+        )
     return None
 
 
@@ -132,9 +143,14 @@ def _candidates(priors: Mapping[str, Term], estimators: Sequence[Estimator]) -> 
     found = [Candidate(name) for name in priors]
     for name in priors:
         for estimator in estimators:
-            for strength in estimator.strengths:
-                found += [Candidate(name, estimator.name, estimator.family, strength, rank) for rank in estimator.ranks]
+            for setting in _settings(estimator):
+                found.append(Candidate(name, estimator.name, estimator.family, setting.strength, setting.rank))
     return found
+
+
+def _settings(estimator: Estimator) -> Iterator[Setting]:
+    """In the order of a path."""
+    return (Setting(strength, rank) for strength in estimator.strengths for rank in estimator.ranks)
 
 
 @dataclass(frozen=True)
@@ -194,14 +210,31 @@ def _score_without(
     seen = fitting.seen_rows if fresh else np.empty(0, dtype=np.int64)
     queries = labels.queries[rows]
     known = {name: prior.left_apply(queries).astype(np.float32) for name, prior in priors.items()}
-    values = [rank_score(base, rows, seen)[:, None] for base in known.values()]
+    values = [_finite(rank_score(base, rows, seen), len(rows))[:, None] for base in known.values()]
     for name, prior in priors.items():
         for estimator in estimators:
-            adapted = estimator.path(fitting, prior).corrections(queries)
+            path = estimator.path(fitting, prior)
+            if path.settings != tuple(_settings(estimator)):
+                raise ParameterError(
+                    f"the path of {estimator.name} has other settings than its strengths and ranks, in order",
+                    where="estimators",
+                    remedy="Give one setting for each strength and, within it, each rank",
+                )
+            adapted = path.corrections(queries)
             adapted += known[name]
-            scored = rank_score(adapted.reshape(-1, adapted.shape[2]), np.tile(rows, len(adapted)), seen)
+            tiled = np.tile(rows, len(adapted))
+            scored = _finite(rank_score(adapted.reshape(len(tiled), -1), tiled, seen), len(tiled))
             values.append(scored.reshape(2, len(adapted), len(rows)))
     return rows, np.concatenate(values, axis=1)
+
+
+def _finite(scores: object, count: int) -> Float64Array:
+    """What `rank_score` gave, (2, count)."""
+    found = np.asarray(scores, dtype=np.float64)
+    if found.shape != (2, count) or not np.all(np.isfinite(found)):
+        what = f"an array of shape {found.shape}" if found.shape != (2, count) else "values that are not finite"
+        raise ParameterError(f"rank_score gave {what} for {count} queries", remedy="Give (2, q) finite numbers")
+    return found
 
 
 def _evidence(regime: Regime, fold: IntArray, table: Mapping[_Task, tuple[IntArray, Float64Array]]) -> Evidence:
@@ -258,8 +291,10 @@ def _judge(
             pick = _pick(candidates, weighed(parts, weights, inner.shape))
             held = record.fold == outer
             adapted[held] += weight * record.scores[pick, held]
-    gain, error = float(np.mean(adapted - base)), standard_error(adapted - base)
-    adapt = gain > threshold * error and gain > 0
+    gains = np.sort(adapted - base)  # so that the order of the queries decides no last bit
+    gain, error = float(np.mean(gains)), standard_error(gains)
+    # Where one query alone gains, its gain is one standard error to the last bit: that is no evidence.
+    adapt = gain > threshold * error * (1 + _LEVEL) and gain > 0
     reason = _reason(adapt, gain, error, threshold, traffic)
     means = (float(base.mean()), float(adapted.mean()))
     return Verdict("adapt" if adapt else "keep", *means, gain, error, threshold, count, traffic, reason)

@@ -14,7 +14,7 @@ from askew.linalg import FloatArray, one_thread, svd, symmetric_eigen
 from askew.linalg.fixed import Float32Array, Float64Array
 from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
 
-__all__ = ["STRENGTHS", "Family", "Path", "Setting", "check_settings", "check_shared", "has_shared", "span"]
+__all__ = ["STRENGTHS", "Family", "Path", "Setting", "check_settings", "check_shared", "has_shared", "is_whole", "span"]
 
 Family = Literal["dual", "shared"]
 
@@ -172,6 +172,15 @@ def has_shared(prior: Term) -> bool:
     return isinstance(prior, Identity) or BilinearOperator(prior).is_psd()
 
 
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number, of Python's or numpy's kind.
+
+    >>> is_whole(3), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def check_settings(family: str, strengths: Sequence[float], ranks: Sequence[int | None]) -> None:
     """Raise ParameterError unless the family exists, strengths are positive numbers, and ranks positive or None."""
     if family not in ("dual", "shared"):
@@ -182,9 +191,11 @@ def check_settings(family: str, strengths: Sequence[float], ranks: Sequence[int 
             where="strengths",
             remedy="Give numbers between 0.001 and 10",
         )
-    if not ranks or not all(rank is None or rank >= 1 for rank in ranks):
+    if not ranks or not all(rank is None or (is_whole(rank) and rank >= 1) for rank in ranks):
         raise ParameterError(
-            f"the ranks {tuple(ranks)} are not all positive", where="ranks", remedy="Give 1 or more, or None"
+            f"the ranks {tuple(ranks)} are not all positive whole numbers",
+            where="ranks",
+            remedy="Give 1 or more, or None",
         )
 
 
@@ -194,6 +205,12 @@ def check_shared(prior: Term, ranks: Sequence[int | None]) -> None:
         raise ParameterError(
             f"the shared family needs one dimension on both sides, and the prior is {prior.shape[0]} × "
             f"{prior.shape[1]}",
+            where="family",
+            remedy="Use the dual family",
+        )
+    if not has_shared(prior):
+        raise ParameterError(
+            "the shared family needs a symmetric, positive semi-definite prior",
             where="family",
             remedy="Use the dual family",
         )

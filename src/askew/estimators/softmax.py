@@ -11,7 +11,7 @@ from askew.errors import ParameterError
 from askew.estimators.contrast import Contrast
 from askew.estimators.descent import optima
 from askew.estimators.labels import Labels
-from askew.estimators.paths import Family, Path, check_settings, check_shared, span
+from askew.estimators.paths import Family, Path, check_settings, check_shared, is_whole, span
 from askew.linalg import one_thread
 from askew.linalg.fixed import Float32Array, Float64Array
 from askew.operators import Term
@@ -70,10 +70,11 @@ class Softmax:
 
     def __post_init__(self) -> None:
         check_settings(self.family, self.strengths, self.ranks)
-        if not _COLDEST <= self.temperature < np.inf or self.own < 0 or self.shared < 0:
+        whole = is_whole(self.own) and is_whole(self.shared)
+        if not _COLDEST <= self.temperature < np.inf or not whole or self.own < 0 or self.shared < 0:
             raise ParameterError(
                 f"temperature {self.temperature}, {self.own} own and {self.shared} shared negatives",
-                remedy=f"Give a temperature of {_COLDEST:g} or more, and counts of 0 or more",
+                remedy=f"Give a temperature of {_COLDEST:g} or more, and whole counts of 0 or more",
             )
 
     def path(self, labels: Labels, prior: Term) -> Path:

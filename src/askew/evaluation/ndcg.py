@@ -224,7 +224,7 @@ class GainTable:
             (q,) float64 in [0, 1]; 0 for a query that is not `answerable`.
 
         Raises:
-            ParameterError: k below 1, or a row number out of range.
+            ParameterError: k below 1, a negative place, or a row number out of range.
             DimensionError: there is not one place a target.
         """
         if k < 1:
@@ -237,6 +237,8 @@ class GainTable:
         place = np.asarray(places, dtype=np.int64)
         if place.shape != owner.shape:
             raise DimensionError(f"{len(owner):,} targets have places of shape {place.shape}")
+        if place.size and place.min() < 0:
+            raise ParameterError(f"a place is {place.min()}", remedy="Count from 0")
         reached = np.zeros((len(rows), k))
         hit = place < k
         reached[owner[hit], place[hit]] = self.gains[entry[hit]]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
+from askew.errors import DimensionError, ParameterError
 from askew.linalg.fixed import BoolArray, Float32Array, Float64Array, FloatArray, IntArray
 from askew.linalg.scores import LEAST, Asked, Scores
 
@@ -55,11 +56,16 @@ def places(
     Returns:
         (p,) int64.
 
+    Raises:
+        DimensionError: the targets are not two rows of one length.
+        ParameterError: k is below 1, a target is out of range, or its queries are not in order.
+
     >>> docs = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     >>> places(np.array([[1.0, 0.5]]), docs, [0, 0], [0, 1], k=3, tie_rank=[2, 1, 0]).tolist()
     [1, 2]
     """
     owner, row = np.asarray(target_query, dtype=np.int64), np.asarray(target_row, dtype=np.int64)
+    _check(owner, row, (len(queries), len(documents)), k)
     found = np.empty(len(row), dtype=np.int64)
     ties = np.asarray(tie_rank, dtype=np.int64)
     kernel = Scores.prepare(documents, document_norms, without, cosine=cosine, budget=budget)
@@ -74,6 +80,19 @@ def places(
             count.scan(some)
         found[mine] = count.places()
     return found
+
+
+def _check(owner: IntArray, row: IntArray, shape: tuple[int, int], k: int) -> None:
+    if owner.ndim != 1 or owner.shape != row.shape:
+        raise DimensionError(f"targets of shapes {owner.shape} and {row.shape} were given", remedy="Give pairs")
+    if k < 1:
+        raise ParameterError(f"the depth k is {k}", remedy="Give 1 or more")
+    if not owner.size:
+        return
+    if owner.min() < 0 or owner.max() >= shape[0] or row.min() < 0 or row.max() >= shape[1]:
+        raise ParameterError(f"a target is outside {shape[0]:,} queries and {shape[1]:,} documents")
+    if np.any(np.diff(owner) < 0):
+        raise ParameterError("the targets are not in the order of their queries", remedy="Sort them by query")
 
 
 @dataclass

@@ -79,9 +79,10 @@ def _candidates(summary: FitSummary) -> str:
     settings = f"{_text(chosen.estimator)}, strength {strength(chosen.strength)}, rank {rank}."
     if not summary.candidates:
         return f"## Settings\n\n{settings}"
-    head = ("candidate", "strength", f"mean {_text(summary.measure)}", "standard error", "chosen")
+    head = ("candidate", "strength", f"mean {_text(summary.measure)}", "standard error", "bound", "chosen")
     best, every = _one_of_each_name(summary.candidates), count(len(summary.candidates))
-    told = f"Of {every} candidates, one of each kind: the chosen one, or the best.\n\n"
+    by = f" The bound is what the choice went by: {_text(summary.chosen_by)}." if summary.chosen_by else ""
+    told = f"Of {every} candidates, one of each kind: the chosen one, or the best.{by}\n\n"
     return f"## Settings\n\n{settings}\n\n{told}" + _table(head, map(_candidate, best), words=1)
 
 
@@ -97,7 +98,8 @@ def _one_of_each_name(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def _candidate(row: Candidate) -> tuple[str, ...]:
     chosen = "yes" if row.chosen else ""
-    return _text(row.name), strength(row.strength), number(row.mean), number(row.standard_error), chosen
+    numbers = (strength(row.strength), number(row.mean), number(row.standard_error), signed(row.bound))
+    return (_text(row.name), *numbers, chosen)
 
 
 def _cases(heading: str, cases: Sequence[QueryCase]) -> str:

@@ -68,8 +68,9 @@ class Candidate(Record):
         name: the estimator and family; candidates of one name form one line of the picture.
         strength: the pull towards the prior; None for "keep the prior".
         mean: the cross-fitted mean of the summary's measure.
-        standard_error: of that mean, over queries.
+        standard_error: of that mean's gain over the first, over queries.
         chosen: whether this is the one.
+        bound: what the choice went by, larger is better; None where that is the mean.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Candidate(Record):
     mean: float
     standard_error: float
     chosen: bool = False
+    bound: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +243,7 @@ class FitSummary(Record):
         reproduction: the command line, seed and fingerprint.
         measure: what cross-fitting scored by.
         candidates: the path of strengths, "keep the prior" among them.
+        chosen_by: what each candidate's `bound` is, in words; "" if the choice went by the mean.
         comparisons: on the test split, the leading one first; empty without one.
         per_query: every compared query, by the first comparison's measure (`measure` without one).
         helped: the queries with the largest gains, largest first; a page shows ten.
@@ -265,6 +268,7 @@ class FitSummary(Record):
     reproduction: Reproduction
     measure: str = "nDCG@10"
     candidates: tuple[Candidate, ...] = ()
+    chosen_by: str = ""
     comparisons: tuple[Comparison, ...] = ()
     per_query: tuple[QueryGain, ...] = ()
     helped: tuple[QueryCase, ...] = ()

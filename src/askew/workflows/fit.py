@@ -16,6 +16,7 @@ from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import ParameterError
 from askew.estimators import Choice, Estimator, Labels, Mining, Ridge, Setting, Softmax, choose, has_shared
+from askew.estimators.paths import is_whole
 from askew.operators import BilinearOperator, Term, Zero
 from askew.protocols import Progress
 from askew.workflows.footing import check_labelled, prior_of, rank_score
@@ -107,6 +108,7 @@ def fit(
         )
     check_labelled(dataset)
     share = _recurring(traffic)
+    _check_ranks(dataset, ranks)
     prior = prior_of(dataset)
     mining = mining or Mining(count=NEGATIVES)
     labels = Labels.build(
@@ -145,9 +147,21 @@ def fit(
     return Fit(candidate if adapt else base, candidate, choice, findings, nearest, mined)
 
 
+def _check_ranks(dataset: Dataset, ranks: Sequence[int]) -> None:
+    most = min(dataset.queries.dim, dataset.documents.dim)
+    wrong = [rank for rank in ranks if is_whole(rank) and rank >= most]
+    if wrong:
+        raise ParameterError(
+            f"a correction of {most} dimensions cannot be bounded by rank {wrong[0]}",
+            where="ranks",
+            remedy=f"Give ranks below {most}",
+        )
+
+
 def _recurring(traffic: Traffic) -> float:
     """The share of recurring traffic."""
-    share = {"fresh": 0.0, "recurring": 1.0}.get(traffic) if isinstance(traffic, str) else float(traffic)
+    number = isinstance(traffic, int | float) and not isinstance(traffic, bool)
+    share = {"fresh": 0.0, "recurring": 1.0}.get(str(traffic)) if not number else float(traffic)
     if share is None or not 0 <= share <= 1:
         raise ParameterError(
             f"the traffic is {traffic!r}", where="traffic", remedy="Say fresh, recurring, or a share from 0 to 1"

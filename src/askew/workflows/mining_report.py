@@ -153,11 +153,12 @@ def report_mining(
 
 
 def _few(labels: Labels, lacking: IntArray, mining: Mining) -> Finding:
-    by_margin = bool(np.mean(labels.mined.rejected[lacking] > 0) > 1 / 2)  # else the corpus is small
+    # Else there are too few documents, or too many copies of relevant ones.
+    by_margin = mining.margin < 1 and bool(np.mean(labels.mined.rejected[lacking] > 0) > 1 / 2)
     cause, remedy = (
-        (f"the margin of {mining.margin:g}", "From Python, allow a larger one: fit(data, mining=Mining(margin=1.0))")
+        (f"the margin of {mining.margin:g}", "Allow a larger one: --margin, or fit(data, mining=Mining(margin=1.0))")
         if by_margin
-        else ("the corpus", "Add documents to it")
+        else ("the corpus", "Add documents to it that are no copies of relevant ones")
     )
     return Finding(
         "few-negatives",

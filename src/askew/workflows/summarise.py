@@ -18,6 +18,7 @@ from askew.workflows.trial import Trial
 
 __all__ = ["summarise"]
 
+_CHOSEN_BY = "the mean gain in nDCG@100 over the base, less half its standard error"
 _CASES = 10  # queries listed as most helped, and as most hurt
 _DOCUMENTS = 5  # shown for each, before and after
 _TEXT = 300  # characters of a document
@@ -62,6 +63,7 @@ def summarise(
         chosen=report.Chosen(estimator=_line(choice.chosen), strength=choice.chosen.strength, rank=_rank(fitted)),
         reproduction=report.Reproduction(command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint),
         candidates=_candidates(fitted),
+        chosen_by=_CHOSEN_BY,
         comparisons=tuple(_comparison(subset, found) for subset, found in (*trial.comparisons, *trial.others)),
         per_query=() if all_documents is None or test is None else _per_query(all_documents, test),
         helped=helped,
@@ -101,7 +103,7 @@ def _disagreement(fitted: Fit, trial: Trial) -> str:
     where = "unseen documents" if about == "unseen" else "all documents"
     return (
         f" On the test queries and {where} it does {'gain' if kept else 'lose'}, {found.difference:+.4f}. The verdict "
-        "rests on the labels alone, and a test never changes it: more labels would settle it."
+        "rests on the labels alone, and a test never changes it: more labels would tell more."
     )
 
 
@@ -116,8 +118,11 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
             mean=float(mean),
             standard_error=float(error),
             chosen=candidate == choice.chosen,
+            bound=float(bound),
         )
-        for candidate, mean, error in zip(choice.candidates, choice.means(), choice.standard_errors(), strict=True)
+        for candidate, mean, error, bound in zip(
+            choice.candidates, choice.means(), choice.standard_errors(), choice.bounds(), strict=True
+        )
     )
 
 
