@@ -143,8 +143,8 @@ def _candidates(priors: Mapping[str, Term], estimators: Sequence[Estimator]) -> 
     found = [Candidate(name) for name in priors]
     for name in priors:
         for estimator in estimators:
-            for setting in _settings(estimator):
-                found.append(Candidate(name, estimator.name, estimator.family, setting.strength, setting.rank))
+            kind = estimator.name, estimator.family
+            found += [Candidate(name, *kind, setting.strength, setting.rank) for setting in _settings(estimator)]
     return found
 
 
