@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from askew.errors import ParameterError
@@ -19,6 +20,7 @@ __all__ = ["Mark", "Series", "curves_figure"]
 
 _RIGHT = WIDTH - 10
 _LINE = 17  # of the legend, in points
+_DASHES = ((4.0, 2.0), (1.0, 1.5), (6.0, 2.0, 1.0, 2.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,7 @@ def curves_figure(
         if log_y:
             axes.set_yscale("log")
         handles = [_line(axes, one, *look) for one, look in zip(series, LOOKS, strict=False)]
-        handles += [_mark(axes, mark) for mark in marks]
+        handles += [_mark(axes, mark, dashes) for mark, dashes in zip(marks, cycle(_DASHES), strict=False)]
         _x_axis(axes, sorted({x for one in series for x in one.x}), log=log_x)
         axes.set_xlabel(plain(x_label, "x"))
         write(figure, (6, 15), plain(y_label, "y"))
@@ -116,11 +118,11 @@ def _line(axes: Axes, one: Series, colour: str, marker: str) -> Line2D:
     return axes.plot(one.x, one.y, color=colour, marker=marker, markersize=4.5, linewidth=width, gid="mark-line")[0]
 
 
-def _mark(axes: Axes, mark: Mark) -> Line2D:
-    dashes = (0, (4, 2))
+def _mark(axes: Axes, mark: Mark, dashes: tuple[float, ...]) -> Line2D:
+    style = (0, dashes)
     if mark.x is not None:
-        return axes.axvline(mark.x, color=INK, linewidth=1.2, linestyle=dashes)
-    return axes.axhline(mark.y or 0.0, color=MUTED, linewidth=1.2, linestyle=dashes)
+        return axes.axvline(mark.x, color=INK, linewidth=1.2, linestyle=style)
+    return axes.axhline(mark.y or 0.0, color=MUTED, linewidth=1.2, linestyle=style)
 
 
 def _x_axis(axes: Axes, points: list[float], *, log: bool) -> None:
