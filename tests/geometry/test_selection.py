@@ -82,7 +82,9 @@ def test_the_jackknife_leaves_each_group_out_of_every_split(count: int, dim: int
         for left_out in range(groups):
             parts = [(half[group] == side) & (group != left_out) for side in (0, 1)]
             without[left_out] += rule(*(contrast(rows, part, 2) for part in parts)) / splits
-    error = float(np.sqrt(jackknife_covariance(without)[0, 0]))
+    signal, price = max(selection.signal or 0.0, 0.0), selection.price or 0.0
+    once = (2 * signal + price) / (2 * signal + 2 * price)  # what the jackknife counts twice, once
+    error = float(np.sqrt(once * jackknife_covariance(without)[0, 0]))
     assert selection.standard_error == pytest.approx(error, rel=1e-7)
     assert selection.interval == pytest.approx((selection.score - 1.645 * error, selection.score + 1.645 * error))
 
@@ -382,3 +384,18 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[AskewError]]] = {
 def test_bad_input_is_refused(call: Callable[[], Any], error: type[AskewError]) -> None:
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.5])
+def test_the_error_is_that_of_repetitions_with_a_signal_and_without(angle: float) -> None:
+    """The plain jackknife's would be half as large again, or more, where nothing but noise is to be seen."""
+    found, errors = [], []
+    for draw in range(30):
+        rng = np.random.default_rng(draw)
+        z, noise = rng.normal(size=(80, 2)), 0.7 * rng.normal(size=(2, 80, 6))
+        x = np.pad(z, ((0, 0), (0, 4))) + noise[0]
+        y = np.pad(np.hstack([np.cos(angle) * z, np.sin(angle) * z]), ((0, 0), (0, 2))) + noise[1]
+        (chosen,) = cars(RelevanceRows(tuple(map(str, range(80))), x, y), ranks=[2], splits=8, seed=draw)
+        found.append(chosen.score)
+        errors.append(chosen.standard_error or 0.0)
+    assert 0.75 < np.mean(errors) / np.std(found, ddof=1) < 1.5

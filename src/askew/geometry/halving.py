@@ -64,8 +64,18 @@ class HalfSums:
     without: Float64Array | None
 
     def covariance(self, place: int) -> Float64Array | None:
-        """(2, 2) jackknife covariance of the means of signal and price at one rank; None without groups."""
-        return None if self.without is None else jackknife_covariance(self.without[:, :, place])
+        """(2, 2) covariance of the means of signal and price at one rank; None without groups.
+
+        A jackknife counts the part of a statistic that is quadratic in the noise twice (Efron and Stein,
+        *The jackknife estimate of variance*, 1981). With δ² = a and tr Σ / n = b, and noise alike in k
+        directions, ⟨V₁, V₂⟩ has a linear part of variance 4ab/k and a quadratic one of 2b²/k, of which the
+        jackknife makes 4b²/k: so it is scaled by (2a + b) / (2a + 2b), from 1/2 without a signal to 1.
+        """
+        if self.without is None:
+            return None
+        signal, price = max(float(self.signal[:, place].mean()), 0.0), float(self.price[:, place].mean())
+        scale = (2 * signal + price) / (2 * (signal + price)) if signal + price > 0 else 1.0
+        return scale * jackknife_covariance(self.without[:, :, place])
 
 
 def half_sums(

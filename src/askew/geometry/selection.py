@@ -133,9 +133,9 @@ def cars(
     shared on a tie (CARS, eq. 7; arXiv 2609.32488). E Γ = ‖Δ‖² - tr Σ / n to first order, for noise of any
     shape; at small n it leans to shared.
 
-    The error is a delete-a-group jackknife over queries, on splits made of whole groups. (A bootstrap
-    of rows is not valid here: copies land in both halves.) Where there is little signal the score is quadratic
-    in the noise, and the jackknife's error is then too large, up to twice: it errs towards the fallback.
+    The error is a delete-a-group jackknife over queries, on splits made of whole groups, less what it counts
+    twice where the score is quadratic in the noise (`HalfSums.covariance`). A bootstrap of rows is not valid
+    here: copies land in both halves.
 
     Args:
         rows: n rows of the moment in the coordinates to be judged: whiten them first, once, if at all.
