@@ -17,7 +17,7 @@ def test_every_series_and_mark_is_named_and_drawn() -> None:
     series = [Series(name="dual", x=[32, 64, 128], y=[3, 2, 1], low=[2, 1, 0], high=[4, 3, 2])]
     series += [
         Series(name="shared", x=[32, 64, 128], y=[1.0, 1.1, 1.2]),
-        Series(name="seen", x=[64], y=[2], line=False),
+        Series(name="seen", x=[64], y=[2]),
     ]
     svg = draw(series, marks=[Mark(text="crossing", x=70), Mark(text="null", y=0)], log_x=True)
     for word in ("dual", "shared", "seen", "crossing", "null", "labels", "risk", "Risk by labels."):

@@ -188,7 +188,7 @@ class GainTable:
         rows = self._checked_rows(query_rows)
         left_out = self._checked_mask(without)
         reached = self._gains_of(rows, self._checked_ranking(ranked, len(rows), left_out)[:, :k])
-        return ndcg_against(reached, self._ideal(rows, k, left_out))
+        return ndcg_against(reached, self._ideal(len(rows), k, self._remaining(rows, left_out)))
 
     def targets(self, query_rows: npt.ArrayLike, without: npt.ArrayLike | None = None) -> tuple[IntArray, IntArray]:
         """The positives inside the corpus whose places decide the nDCG of q rankings.
@@ -230,10 +230,9 @@ class GainTable:
         if k < 1:
             raise ParameterError(f"the cutoff k is {k}", remedy="Give 1 or more")
         rows = self._checked_rows(query_rows)
-        left_out = self._checked_mask(without)
-        owner, entry, _ = self._remaining(rows, left_out)
-        inside = self.columns[entry] < self.documents
-        owner, entry = owner[inside], entry[inside]
+        remaining = self._remaining(rows, self._checked_mask(without))
+        inside = self.columns[remaining[1]] < self.documents
+        owner, entry = remaining[0][inside], remaining[1][inside]
         place = np.asarray(places, dtype=np.int64)
         if place.shape != owner.shape:
             raise DimensionError(f"{len(owner):,} targets have places of shape {place.shape}")
@@ -242,13 +241,13 @@ class GainTable:
         reached = np.zeros((len(rows), k))
         hit = place < k
         reached[owner[hit], place[hit]] = self.gains[entry[hit]]
-        return ndcg_against(reached, self._ideal(rows, k, left_out))
+        return ndcg_against(reached, self._ideal(len(rows), k, remaining))
 
-    def _ideal(self, rows: IntArray, k: int, left_out: BoolArray) -> Float64Array:
-        """(q, j) the largest gains that are left, descending, at most k of them."""
-        owner, entry, place = self._remaining(rows, left_out)
+    def _ideal(self, count: int, k: int, remaining: tuple[IntArray, IntArray, IntArray]) -> Float64Array:
+        """(count, j) the largest gains that are left, descending, at most k of them."""
+        owner, entry, place = remaining
         depth = place < k
-        best = np.zeros((len(rows), int(place[depth].max(initial=-1)) + 1))
+        best = np.zeros((count, int(place[depth].max(initial=-1)) + 1))
         best[owner[depth], place[depth]] = self.gains[entry[depth]]
         return best
 

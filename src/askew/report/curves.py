@@ -33,7 +33,6 @@ class Series:
         y: as many.
         low: lower ends of a band, or none.
         high: upper ends.
-        line: whether points are joined.
     """
 
     name: str
@@ -41,7 +40,6 @@ class Series:
     y: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
-    line: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +61,6 @@ def curves_figure(
     y_label: str,
     marks: Sequence[Mark] = (),
     log_x: bool = False,
-    log_y: bool = False,
 ) -> str:
     """Draw series as an ``<svg>`` element; "" for none.
 
@@ -76,7 +73,6 @@ def curves_figure(
         y_label: above the axis.
         marks: lines across.
         log_x: a logarithmic axis, with a tick where there is a point.
-        log_y: a logarithmic axis.
 
     Raises:
         ParameterError: more series than can be told apart.
@@ -93,8 +89,6 @@ def curves_figure(
 
     def paint(figure: Figure) -> None:
         axes = panel(figure, (52, down, _RIGHT, down + 170))
-        if log_y:
-            axes.set_yscale("log")
         handles = [_line(axes, one, *look) for one, look in zip(series, LOOKS, strict=False)]
         handles += [_mark(axes, mark, dashes) for mark, dashes in zip(marks, cycle(_DASHES), strict=False)]
         _x_axis(axes, sorted({x for one in series for x in one.x}), log=log_x)
@@ -114,8 +108,7 @@ def curves_figure(
 def _line(axes: Axes, one: Series, colour: str, marker: str) -> Line2D:
     if len(one.low):
         axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.18, linewidth=0)
-    width = 1.6 if one.line else 0.0
-    return axes.plot(one.x, one.y, color=colour, marker=marker, markersize=4.5, linewidth=width, gid="mark-line")[0]
+    return axes.plot(one.x, one.y, color=colour, marker=marker, markersize=4.5, linewidth=1.6, gid="mark-line")[0]
 
 
 def _mark(axes: Axes, mark: Mark, dashes: tuple[float, ...]) -> Line2D:

@@ -9,7 +9,7 @@ import numpy as np
 from askew.protocols import Progress
 from askew.report import Mark, Series, curves_figure
 from askew.reproduce.simulation import DIM, NEGATIVES, RANK, Cell, distance_to_shared, simulate
-from askew.reproduce.study import Study, Table
+from askew.reproduce.study import Study, Table, rank_correlation
 
 __all__ = ["distance"]
 
@@ -42,7 +42,7 @@ def distance(
     rows: list[list[str | float]] = [
         [f"{angle:g}", apart[angle], *(gains[count][place] for count in pairs)] for place, angle in enumerate(angles)
     ]
-    correlations = {count: _rank_correlation(along, gains[count]) for count in pairs}
+    correlations = {count: rank_correlation(along, gains[count]) for count in pairs}
     return Study(
         name="distance",
         title="Gain of dual against the distance from the shared family (Figure 3B)",
@@ -62,12 +62,6 @@ def distance(
 
 def _gain(cells: Sequence[Cell], angle: float, pairs: int) -> float:
     return float(np.mean([cell.gain for cell in cells if (cell.angle, cell.pairs) == (angle, pairs)]))
-
-
-def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's: of the ranks."""
-    one, two = (np.argsort(np.argsort(values)).astype(float) for values in (first, second))
-    return float(np.corrcoef(one, two)[0, 1])
 
 
 def _picture(along: Sequence[float], gains: dict[int, list[float]]) -> str:

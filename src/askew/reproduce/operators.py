@@ -17,7 +17,6 @@ import numpy as np
 
 from askew.data import Dataset, Qrels, hash_order
 from askew.errors import LabelError
-from askew.evaluation import GainTable
 from askew.formats import list_encoders, list_splits, read_dataset, read_split
 from askew.geometry import (
     Covariance,
@@ -32,9 +31,9 @@ from askew.geometry import (
     inner_products,
     margins,
 )
-from askew.linalg import places
 from askew.linalg.fixed import Float64Array, IntArray
 from askew.protocols import Progress
+from askew.workflows.footing import rank_score
 from askew.workflows.relevance import relevance_rows
 from askew.workflows.stdlib_pairs import stdlib_dataset
 
@@ -46,7 +45,6 @@ SIZES = (32, 64, 128, 256, 512, 1024, 2048)
 RANKS = (4, 8, 16, 32, 64, 128, 256)
 #: Data sets by default, where they are; the standard library's is made on the spot.
 SETS = ("scifact", "nfcorpus-pp", "cosqa", "stdlib")
-_CUTOFF = 10
 _SPLITS = 20
 
 
@@ -287,26 +285,16 @@ class _Judge:
     """nDCG@10 of operators, by exact search over the whole corpus."""
 
     def __init__(self, dataset: Dataset, rows: RelevanceRows) -> None:
-        self.documents = dataset.documents
-        self.matrix = np.asarray(dataset.documents.matrix, dtype=np.float32)
-        self.gains = GainTable.build(dataset.qrels, rows.ids, dataset.documents.ids)
+        self.score = rank_score(dataset, rows.ids)
         self.queries = rows.queries
-        self.spread = Covariance.of(self.matrix)
+        self.spread = Covariance.of(dataset.documents.matrix)
 
     def ndcg(self, spectra: Spectra, held: IntArray, ranks: Sequence[int]) -> Float64Array:
         """(2, K, h) of some rows of queries: dual and shared at every rank."""
         operators = [of(rank) for of in (spectra.dual, spectra.shared) for rank in ranks]
         adapted = [operator.left_apply(self.queries[held]).astype(np.float32) for operator in operators]
         tiled = np.tile(held, len(operators))
-        place = places(
-            np.concatenate(adapted),
-            self.matrix,
-            *self.gains.targets(tiled),
-            k=_CUTOFF,
-            tie_rank=self.documents.tie_rank,
-            document_norms=self.documents.norms,
-        )
-        found = self.gains.ndcg_of_places(tiled, place, k=_CUTOFF)
+        found, _ = self.score(np.concatenate(adapted), tiled, np.empty(0, dtype=np.int64))
         return np.asarray(found.reshape(2, len(ranks), len(held)))
 
     def lead(self, rows: RelevanceRows, at: IntArray, ranks: Sequence[int], *, seed: int, workers: int) -> Float64Array:

@@ -12,7 +12,7 @@ from askew.protocols import Progress
 from askew.report import Mark, Series, curves_figure
 from askew.reproduce.operators import RANKS, SETS, SIZES, fit_all
 from askew.reproduce.simulation import ANGLES, distance_to_shared, simulate
-from askew.reproduce.study import Study, Table
+from askew.reproduce.study import Study, Table, rank_correlation
 
 __all__ = ["signal"]
 
@@ -63,7 +63,7 @@ def signal(
 
 
 def _said(measured: Float64Array, corrected: Float64Array, gaps: Float64Array) -> list[str]:
-    raw, mended = _correlation(measured, gaps), _correlation(corrected, gaps)
+    raw, mended = rank_correlation(measured, gaps), rank_correlation(corrected, gaps)
     right = float(np.mean((corrected > 0) == (gaps > 0)))
     return [
         f"Over {len(gaps):,} real fits the rank correlation with the held-out gap is {raw:+.3f} for raw asymmetry.",
@@ -93,12 +93,6 @@ def _simulated(
     )
     head = ("angle, rad", "pairs", "distance²", "raw", "corrected", "loss gap")
     return Table(title="Simulation: the population's distance and both measures", head=head, rows=rows), [said]
-
-
-def _correlation(first: Float64Array, second: Float64Array) -> float:
-    """Spearman's: of the ranks."""
-    one, two = (np.argsort(np.argsort(values)).astype(float) for values in (first, second))
-    return float(np.corrcoef(one, two)[0, 1])
 
 
 def _parts(scores: Float64Array) -> list[Float64Array]:

@@ -10,9 +10,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from askew._atomic import writing_file
 
-__all__ = ["Study", "Table"]
+__all__ = ["Study", "Table", "rank_correlation"]
 
 Cell = str | int | float | bool | None
 
@@ -97,6 +100,16 @@ class Study:
             with writing_file(home / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         return tuple(home / name for name in texts)
+
+
+def rank_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    """Spearman's correlation of two (n,) sequences: that of their ranks, ties in the order given.
+
+    >>> rank_correlation([1.0, 2.0, 9.0], [3.0, 4.0, 5.0])
+    1.0
+    """
+    one, two = (np.argsort(np.argsort(values)).astype(float) for values in (first, second))
+    return float(np.round(np.corrcoef(one, two)[0, 1], 12))
 
 
 def _told(cell: Cell) -> str:
