@@ -30,7 +30,7 @@ def test_a_quadratic_is_solved_by_its_linear_system(width: int, seed: int, sprea
     for pull, found in zip(pulls, optima(loss, pulls, np.zeros(width, dtype=np.float32)), strict=True):
         best = np.linalg.solve(hessian + 2 * pull * np.eye(width), target)
         values = [loss(at.astype(np.float32))[0] + pull * float(at @ at) for at in (found, best)]
-        assert values[0] <= values[1] + 0.02  # 1e-5 of 100, a few times
+        assert values[0] <= values[1] + 0.2  # 1e-4 of 100, a few times
         assert found.dtype == np.float32
 
 

@@ -20,7 +20,7 @@ from askew.operators import BilinearOperator, Identity, Term, Zero
 
 LabelsMaker = Callable[..., tuple[Labels, Term]]
 # What the solver may leave on the table: its stopping rule, and float32.
-TOLERANCE = 3e-5
+TOLERANCE = 3e-4
 
 
 def candidates(labels: Labels, own: int, shared: int) -> list[list[int]]:

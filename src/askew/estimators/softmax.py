@@ -63,9 +63,9 @@ class Softmax:
     family: Family = "dual"
     strengths: tuple[float, ...] = _STRENGTHS
     ranks: tuple[int | None, ...] = (None,)
-    temperature: float = 0.05
-    own: int = 8
-    shared: int = 1024
+    temperature: float = 0.025
+    own: int = 16
+    shared: int = 4096
     name: str = "softmax"
 
     def __post_init__(self) -> None:
