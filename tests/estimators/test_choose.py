@@ -436,6 +436,43 @@ def test_the_evidence_is_plain_and_whole() -> None:
     assert evidence["chosen"]["name"] == str(found.chosen)
 
 
+@pytest.mark.parametrize("traffic", [0.0, 0.25, 1.0])
+def test_one_map_or_two_compares_the_best_of_each_family_query_by_query(traffic: float) -> None:
+    labels = small_labels()
+    found = choose(
+        labels,
+        priors={"identity": Identity(3)},
+        estimators=[Ridge("dual", (0.1, 1.0)), Ridge("shared", (0.1, 1.0))],
+        rank_score=overlap_score(labels),
+        traffic=traffic,
+    )
+    lead = found.geometry()
+    assert lead is not None
+    bounds = dict(zip(found.candidates, found.bounds(), strict=True))
+    for family, best in (("dual", lead.dual), ("shared", lead.shared)):
+        assert bounds[best] == max(bounds[one] for one in found.candidates if one.family == family)
+    rows = [found.candidates.index(one) for one in (lead.shared, lead.dual)]
+    parts = {record.regime: record.scores[rows[1]] - record.scores[rows[0]] for record in found.evidence}
+    none = np.zeros(len(labels))
+    each = (1 - traffic) * parts.get("fresh", none) + traffic * parts.get("recurring", none)
+    assert lead.lead == pytest.approx(each.mean())
+    assert lead.standard_error == pytest.approx(each.std(ddof=1) / np.sqrt(len(each)))
+    assert lead.inside_noise() == (abs(lead.lead) <= lead.standard_error)
+    assert found.to_json()["geometry"]["dual"] == lead.dual.to_json()
+
+
+def test_one_family_alone_is_not_compared() -> None:
+    labels = small_labels()
+    found = choose(
+        labels,
+        priors={"identity": Identity(3)},
+        estimators=[Ridge("dual", (0.1, 1.0))],
+        rank_score=overlap_score(labels),
+    )
+    assert found.geometry() is None
+    assert found.to_json()["geometry"] is None
+
+
 def test_no_estimator_leaves_the_priors(make_labels: LabelsMaker) -> None:
     labels, _ = make_labels()
     turned = Dense(np.roll(np.eye(6), 1, axis=0))

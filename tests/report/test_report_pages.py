@@ -88,6 +88,7 @@ def hostile(text: str, full: FitSummary) -> FitSummary:
         measure=text,
         verdict=dataclasses.replace(full.verdict, sentence=text),
         chosen=dataclasses.replace(full.chosen, estimator=text),
+        geometry=None if full.geometry is None else dataclasses.replace(full.geometry, sentence=text),
         reproduction=dataclasses.replace(full.reproduction, command=text, fingerprint=text),
         candidates=(Candidate(name=text, strength=0.1, mean=0.3, standard_error=0.1, chosen=True),),
         comparisons=(dataclasses.replace(full.comparisons[0], measure=text, subset=text),),

@@ -164,6 +164,8 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
     if choice.verdict.queries:
         tried = f"of {len(choice.candidates)} candidates, by {choice.verdict.queries:,} labelled queries"
         say(f"Chosen: {choice.chosen}, {tried}.")
+    if delivery.summary.geometry is not None:
+        say(delivery.summary.geometry.sentence)
     if delivery.fit.nearest is not None:
         say(f"To beat, for traffic that recurs: {delivery.fit.nearest}.")
     say("")

@@ -26,7 +26,8 @@ from askew.cli.options import (
 if TYPE_CHECKING:
     from askew.geometry import Plan
     from askew.workflows.held_out import HeldOutRanking
-    from askew.workflows.plan import GainCurve, LabelPlan
+    from askew.workflows.learning import GainCurve
+    from askew.workflows.plan import LabelPlan
     from askew.workflows.recommend import Evidence
     from askew.workflows.select import GeometryChoice
 

@@ -1,7 +1,7 @@
 """How Δ is estimated from labels, and how estimator, family and strength are chosen."""
 
 from askew.estimators.choose import Estimator, choose
-from askew.estimators.evidence import Candidate, Choice, Evidence, Verdict, cautious
+from askew.estimators.evidence import Candidate, Choice, Evidence, GeometryLead, Verdict, cautious
 from askew.estimators.labels import Labels
 from askew.estimators.negatives import Mined, Mining, mine
 from askew.estimators.paths import Path, Setting, has_shared
@@ -13,6 +13,7 @@ __all__ = [
     "Choice",
     "Estimator",
     "Evidence",
+    "GeometryLead",
     "Labels",
     "Mined",
     "Mining",

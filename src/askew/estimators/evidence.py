@@ -11,7 +11,17 @@ import numpy as np
 from askew.estimators.paths import Family
 from askew.linalg.fixed import Float64Array, IntArray
 
-__all__ = ["Candidate", "Choice", "Evidence", "Regime", "Verdict", "cautious", "standard_error", "weighed"]
+__all__ = [
+    "Candidate",
+    "Choice",
+    "Evidence",
+    "GeometryLead",
+    "Regime",
+    "Verdict",
+    "cautious",
+    "standard_error",
+    "weighed",
+]
 
 Regime = Literal["fresh", "recurring"]
 
@@ -119,6 +129,33 @@ class Evidence:
         return np.stack([self.scores[:, self.fold == fold].mean(axis=1) for fold in np.unique(self.fold)], axis=1)
 
 
+@dataclass(frozen=True)
+class GeometryLead:
+    """Two maps against one: the best dual candidate's lead over the best shared one, on the same queries.
+
+    Attributes:
+        shared: the best candidate of the shared family.
+        dual: the best of the dual one.
+        lead: the mean score of dual less that of shared, above 0 for dual.
+        standard_error: of the lead, over queries. Each family's best is picked on these scores, so that the
+            error is a little too small.
+    """
+
+    shared: Candidate
+    dual: Candidate
+    lead: float
+    standard_error: float
+
+    def inside_noise(self, threshold: float = 1.0) -> bool:
+        """Whether the lead is within so many standard errors of 0."""
+        return abs(self.lead) <= threshold * self.standard_error
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        families = {"shared": self.shared.to_json(), "dual": self.dual.to_json()}
+        return {**families, "lead": self.lead, "standard_error": self.standard_error}
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """What was chosen, and every score that it was chosen by.
@@ -157,6 +194,23 @@ class Choice:
         shape = (len(self.candidates), len(self.query_ids))
         return cautious(weighed([record.steady for record in self.evidence], self._weights(), shape))
 
+    def geometry(self) -> GeometryLead | None:
+        """Whether two geometries rank better than one; None where one family was not tried, or nothing measured."""
+        bounds = self.bounds()
+        best = [self._best(family, bounds) for family in ("shared", "dual")]
+        if not self.evidence or best[0] is None or best[1] is None:
+            return None
+        shape = (len(self.candidates), len(self.query_ids))
+        scores = weighed([record.scores for record in self.evidence], self._weights(), shape)
+        lead = scores[best[1]] - scores[best[0]]
+        shared, dual = self.candidates[best[0]], self.candidates[best[1]]
+        return GeometryLead(shared, dual, float(lead.mean()), standard_error(lead))
+
+    def _best(self, family: str, bounds: Float64Array) -> int | None:
+        """The row of a family's best candidate."""
+        rows = [row for row, candidate in enumerate(self.candidates) if candidate.family == family]
+        return max(rows, key=lambda row: float(bounds[row]), default=None)
+
     def _weights(self) -> list[float]:
         return [self.traffic if record.regime == "recurring" else 1 - self.traffic for record in self.evidence]
 
@@ -164,9 +218,11 @@ class Choice:
         """The evidence as plain values: every candidate's mean, gain, error, bound and score by fold."""
         means, errors, bounds = self.means(), self.standard_errors(), self.bounds()
         records = [(record.regime, record.means(), record.by_fold()) for record in self.evidence]
+        lead = self.geometry()
         return {
             "chosen": self.chosen.to_json(),
             "verdict": self.verdict.to_json(),
+            "geometry": None if lead is None else lead.to_json(),
             "candidates": [
                 {
                     **candidate.__dict__,

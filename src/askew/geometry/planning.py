@@ -13,7 +13,7 @@ from askew.geometry.selection import NOISE_LIMIT
 from askew.linalg.fixed import Float64Array
 from askew.protocols import Progress
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Plan", "plan", "plan_of"]
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,11 @@ def plan(
         workers=workers,
         progress=progress,
     )
-    return tuple(_plan(sums, place) for place in range(len(sums.ranks)))
+    return tuple(plan_of(sums, place) for place in range(len(sums.ranks)))
 
 
-def _plan(sums: HalfSums, place: int) -> Plan:
+def plan_of(sums: HalfSums, place: int) -> Plan:
+    """The plan at one rank, by its place, from sums over half-splits that are there already."""
     count = sums.queries
     signal, price = float(sums.signal[:, place].mean()), float(sums.price[:, place].mean())
     covariance = sums.covariance(place)

@@ -82,7 +82,8 @@ def _candidates(summary: FitSummary) -> str:
     head = ("candidate", "strength", f"mean {_text(summary.measure)}", "standard error", "bound", "chosen")
     best, every = _one_of_each_name(summary.candidates), count(len(summary.candidates))
     by = f" The bound is what the choice went by: {_text(summary.chosen_by)}." if summary.chosen_by else ""
-    told = f"Of {every} candidates, one of each kind: the chosen one, or the best.{by}\n\n"
+    maps = f"{_text(summary.geometry.sentence)}\n\n" if summary.geometry else ""
+    told = f"{maps}Of {every} candidates, one of each kind: the chosen one, or the best.{by}\n\n"
     return f"## Settings\n\n{settings}\n\n{told}" + _table(head, map(_candidate, best), words=1)
 
 

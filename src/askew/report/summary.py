@@ -14,6 +14,7 @@ __all__ = [
     "Chosen",
     "Comparison",
     "FitSummary",
+    "Geometry",
     "HealthFinding",
     "OperatorFacts",
     "QueryCase",
@@ -79,6 +80,27 @@ class Candidate(Record):
     standard_error: float
     chosen: bool = False
     bound: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometry(Record):
+    """Whether queries and documents ranked better by a map each than by one map.
+
+    Attributes:
+        choice: ``"dual"`` or ``"shared"``, whichever leads; ``"either"`` inside the noise.
+        sentence: the evidence in prose.
+        shared: the best candidate of one map.
+        dual: the best of two.
+        lead: the cross-fitted mean of dual less that of shared.
+        standard_error: of the lead, over queries.
+    """
+
+    choice: Literal["shared", "dual", "either"]
+    sentence: str
+    shared: str
+    dual: str
+    lead: float
+    standard_error: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,6 +266,7 @@ class FitSummary(Record):
         measure: what cross-fitting scored by.
         candidates: the path of strengths, "keep the prior" among them.
         chosen_by: what each candidate's `bound` is, in words; "" if the choice went by the mean.
+        geometry: one map or two; None where only one family was tried.
         comparisons: on the test split, the leading one first; empty without one.
         per_query: every compared query, by the first comparison's measure (`measure` without one).
         helped: the queries with the largest gains, largest first; a page shows ten.
@@ -269,6 +292,7 @@ class FitSummary(Record):
     measure: str = "nDCG@10"
     candidates: tuple[Candidate, ...] = ()
     chosen_by: str = ""
+    geometry: Geometry | None = None
     comparisons: tuple[Comparison, ...] = ()
     per_query: tuple[QueryGain, ...] = ()
     helped: tuple[QueryCase, ...] = ()

@@ -27,7 +27,7 @@ __all__ = ["NEGATIVES", "Fit", "Traffic", "fit"]
 
 Traffic = Literal["fresh", "recurring"] | float
 
-#: Negatives mined a query: twice what a fit uses, as folds take some of them away.
+#: Negatives mined a query: what a fit uses, less those that folds take away.
 NEGATIVES = 16
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -64,6 +65,7 @@ def summarise(
         reproduction=report.Reproduction(command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint),
         candidates=_candidates(fitted),
         chosen_by=_CHOSEN_BY,
+        geometry=_geometry(fitted),
         comparisons=tuple(_comparison(subset, found) for subset, found in (*trial.comparisons, *trial.others)),
         per_query=() if all_documents is None or test is None else _per_query(all_documents, test),
         helped=helped,
@@ -123,6 +125,31 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
         for candidate, mean, error, bound in zip(
             choice.candidates, choice.means(), choice.standard_errors(), choice.bounds(), strict=True
         )
+    )
+
+
+def _geometry(fitted: Fit) -> report.Geometry | None:
+    """One map or two, by the candidates that are there already."""
+    found = fitted.choice.geometry()
+    if found is None:
+        return None
+    leads = f"{found.lead:+.4f} (standard error {found.standard_error:.4f})"
+    compared = (
+        f"the best with a map for each side ({found.dual}) less the best with one map ({found.shared}) is {leads}"
+    )
+    choice: Literal["shared", "dual", "either"]
+    if found.inside_noise():
+        choice, said = "either", "inside the noise: either will do"
+    else:
+        choice = "dual" if found.lead > 0 else "shared"
+        said = "a map for each side ranks better" if choice == "dual" else "one map ranks better"
+    return report.Geometry(
+        choice=choice,
+        sentence=f"Cross-fitted nDCG@10, {compared}; {said}. For operator risk, and its error: askew select.",
+        shared=str(found.shared),
+        dual=str(found.dual),
+        lead=found.lead,
+        standard_error=found.standard_error,
     )
 
 
