@@ -15,6 +15,8 @@ from askew.report import (
     FitSummary,
     Geometry,
     HealthFinding,
+    Learning,
+    LearningPoint,
     OperatorFacts,
     QueryCase,
     QueryGain,
@@ -74,6 +76,19 @@ def make_summary(n: int = 1_200, **changes: Any) -> FitSummary:
             dual="softmax, dual, strength 0.03",
             lead=0.021,
             standard_error=0.008,
+        ),
+        "learning": Learning(
+            sentence="adapting pays already: at 600 labels the gain is +0.0400 <&>",
+            labels=600.0,
+            points=tuple(
+                LearningPoint(labels=labels, gain=gain, low=gain - 0.01, high=gain + 0.01, measured=labels <= 600)
+                for labels, gain in ((75.0, 0.01), (150.0, 0.02), (300.0, 0.03), (600.0, 0.04))
+            )
+            + tuple(
+                LearningPoint(labels=labels, gain=gain, low=gain - 0.02, high=gain + 0.02, measured=False)
+                for labels, gain in ((600.0, 0.041), (1200.0, 0.048), (2400.0, 0.055))
+            ),
+            pays_from=600.0,
         ),
         "comparisons": make_comparisons(n),
         "per_query": queries,

@@ -22,7 +22,7 @@ def test_every_series_and_mark_is_named_and_drawn() -> None:
     svg = draw(series, marks=[Mark(text="crossing", x=70), Mark(text="null", y=0)], log_x=True)
     for word in ("dual", "shared", "seen", "crossing", "null", "labels", "risk", "Risk by labels."):
         assert f">{word}<" in svg
-    assert len(re.findall('id="risk-mark-line"', svg)) == 3
+    assert len(re.findall('id="risk-mark-line-', svg)) == 3
     assert [tick for tick in ("32", "64", "128") if f">{tick}<" in svg] == ["32", "64", "128"]
     assert svg == draw(series, marks=[Mark(text="crossing", x=70), Mark(text="null", y=0)], log_x=True)
 

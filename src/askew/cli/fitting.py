@@ -84,6 +84,7 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="PATH", help="The HTML report; by default OUTPUT.html, beside the adapter.")
     ] = None,
+    no_curve: Annotated[bool, typer.Option("--no-curve", help="Do not measure the gain by number of labels.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     seed: Seed = 0,
@@ -125,6 +126,7 @@ def fit(
             mining=mining,
             folds=folds,
             threshold=threshold,
+            curve=not no_curve,
             seed=seed,
             findings=findings,
             command=shlex.join(["askew", *sys.argv[1:]]),
@@ -166,6 +168,8 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
         say(f"Chosen: {choice.chosen}, {tried}.")
     if delivery.summary.geometry is not None:
         say(delivery.summary.geometry.sentence)
+    if delivery.fit.curve is not None:
+        say(f"Labels: {delivery.fit.curve.reason}.")
     if delivery.fit.nearest is not None:
         say(f"To beat, for traffic that recurs: {delivery.fit.nearest}.")
     say("")

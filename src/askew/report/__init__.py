@@ -3,7 +3,7 @@
 Nothing here opens or writes a file: the caller does. matplotlib and jinja2 are imported when first used.
 """
 
-from askew.report.curves import Mark, Series, curves_figure
+from askew.report.curves import Mark, Series, curves_figure, learning_figure
 from askew.report.figures import comparison_figure, gains_figure, spectrum_figure, strength_figure
 from askew.report.html import render_html
 from askew.report.jsonout import render_json
@@ -15,6 +15,8 @@ from askew.report.summary import (
     FitSummary,
     Geometry,
     HealthFinding,
+    Learning,
+    LearningPoint,
     OperatorFacts,
     QueryCase,
     QueryGain,
@@ -30,6 +32,8 @@ __all__ = [
     "FitSummary",
     "Geometry",
     "HealthFinding",
+    "Learning",
+    "LearningPoint",
     "Mark",
     "OperatorFacts",
     "QueryCase",
@@ -41,6 +45,7 @@ __all__ = [
     "comparison_figure",
     "curves_figure",
     "gains_figure",
+    "learning_figure",
     "render_html",
     "render_json",
     "render_markdown",

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["Mark", "Series", "curves_figure"]
+    from askew.report.summary import Learning, LearningPoint
+
+__all__ = ["Mark", "Series", "curves_figure", "learning_figure"]
 
 _RIGHT = WIDTH - 10
 _LINE = 17  # of the legend, in points
@@ -89,7 +91,7 @@ def curves_figure(
 
     def paint(figure: Figure) -> None:
         axes = panel(figure, (52, down, _RIGHT, down + 170))
-        handles = [_line(axes, one, *look) for one, look in zip(series, LOOKS, strict=False)]
+        handles = [_line(axes, one, place, *look) for place, (one, look) in enumerate(zip(series, LOOKS, strict=False))]
         handles += [_mark(axes, mark, dashes) for mark, dashes in zip(marks, cycle(_DASHES), strict=False)]
         _x_axis(axes, sorted({x for one in series for x in one.x}), log=log_x)
         axes.set_xlabel(plain(x_label, "x"))
@@ -105,10 +107,41 @@ def curves_figure(
     return draw(name, paint, height=down + 210, title=title, description=description)
 
 
-def _line(axes: Axes, one: Series, colour: str, marker: str) -> Line2D:
+def learning_figure(learning: Learning | None, *, measure: str = "nDCG@10") -> str:
+    """The gain by number of labels, measured and ahead, with its bands and where the reader stands; "" for none."""
+    if learning is None:
+        return ""
+    measured = [point for point in learning.points if point.measured]
+    ahead = [point for point in learning.points if not point.measured]
+    return curves_figure(
+        "learning",
+        [_by_labels("measured", measured), _by_labels("forecast", ahead)],
+        title="Gain by number of labels",
+        description=f"Cross-fitted gain in {measure} over the base, measured and forecast, with 90% bands: "
+        f"{learning.sentence}.",
+        x_label="labelled queries",
+        y_label=f"gain in {measure}",
+        marks=[Mark(text="base", y=0.0), Mark(text="labels you have", x=float(round(learning.labels)))],
+        log_x=True,
+    )
+
+
+def _by_labels(name: str, points: Sequence[LearningPoint]) -> Series:
+    return Series(
+        name=name,
+        x=[float(round(point.labels)) for point in points],
+        y=[point.gain for point in points],
+        low=[point.low for point in points],
+        high=[point.high for point in points],
+    )
+
+
+def _line(axes: Axes, one: Series, place: int, colour: str, marker: str) -> Line2D:
     if len(one.low):
         axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.18, linewidth=0)
-    return axes.plot(one.x, one.y, color=colour, marker=marker, markersize=4.5, linewidth=1.6, gid="mark-line")[0]
+    return axes.plot(
+        one.x, one.y, color=colour, marker=marker, markersize=4.5, linewidth=1.6, gid=f"mark-line-{place}"
+    )[0]
 
 
 def _mark(axes: Axes, mark: Mark, dashes: tuple[float, ...]) -> Line2D:

@@ -28,6 +28,7 @@ def render_markdown(summary: FitSummary) -> str:
         _verdict(shown),
         _comparisons(shown.comparisons),
         _candidates(shown),
+        _learning(shown),
         _cases("Most helped", shown.helped),
         _cases("Most hurt", shown.hurt),
         _findings(shown.findings),
@@ -85,6 +86,23 @@ def _candidates(summary: FitSummary) -> str:
     maps = f"{_text(summary.geometry.sentence)}\n\n" if summary.geometry else ""
     told = f"{maps}Of {every} candidates, one of each kind: the chosen one, or the best.{by}\n\n"
     return f"## Settings\n\n{settings}\n\n{told}" + _table(head, map(_candidate, best), words=1)
+
+
+def _learning(summary: FitSummary) -> str:
+    if summary.learning is None:
+        return ""
+    told = summary.learning.sentence
+    rows = [
+        (
+            "measured" if point.measured else "forecast",
+            count(round(point.labels)),
+            signed(point.gain),
+            f"{signed(point.low)} to {signed(point.high)}",
+        )
+        for point in summary.learning.points
+    ]
+    head = ("", "labels", f"gain in {_text(summary.measure)}", "90% interval")
+    return f"## Labels\n\n{_text(told[:1].upper() + told[1:])}.\n\n" + _table(head, rows, words=1)
 
 
 def _one_of_each_name(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -16,6 +16,8 @@ __all__ = [
     "FitSummary",
     "Geometry",
     "HealthFinding",
+    "Learning",
+    "LearningPoint",
     "OperatorFacts",
     "QueryCase",
     "QueryGain",
@@ -101,6 +103,34 @@ class Geometry(Record):
     dual: str
     lead: float
     standard_error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningPoint(Record):
+    """The gain at one number of labels, with a nominal 90% interval; measured, or forecast."""
+
+    labels: float
+    gain: float
+    low: float
+    high: float
+    measured: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning(Record):
+    """What adapting gains by the number of labels.
+
+    Attributes:
+        sentence: what the curve says, in prose.
+        labels: how many there are.
+        points: ascending; the measured ones, then the forecast from the last of them on.
+        pays_from: labels from which a verdict is expected to say adapt; None if that is not in sight.
+    """
+
+    sentence: str
+    labels: float
+    points: tuple[LearningPoint, ...]
+    pays_from: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +297,7 @@ class FitSummary(Record):
         candidates: the path of strengths, "keep the prior" among them.
         chosen_by: what each candidate's `bound` is, in words; "" if the choice went by the mean.
         geometry: one map or two; None where only one family was tried.
+        learning: the gain by number of labels; None where it was not measured.
         comparisons: on the test split, the leading one first; empty without one.
         per_query: every compared query, by the first comparison's measure (`measure` without one).
         helped: the queries with the largest gains, largest first; a page shows ten.
@@ -293,6 +324,7 @@ class FitSummary(Record):
     candidates: tuple[Candidate, ...] = ()
     chosen_by: str = ""
     geometry: Geometry | None = None
+    learning: Learning | None = None
     comparisons: tuple[Comparison, ...] = ()
     per_query: tuple[QueryGain, ...] = ()
     helped: tuple[QueryCase, ...] = ()

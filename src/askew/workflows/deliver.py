@@ -52,6 +52,7 @@ class Delivery:
         return {
             "verdict": self.fit.choice.verdict.to_json(),
             "chosen": self.fit.choice.chosen.to_json(),
+            "learning_curve": None if self.fit.curve is None else self.fit.curve.to_json(),
             **trial,
             "mined": dict(self.fit.mined),
             "adapter": str(self.adapter_path),
@@ -157,6 +158,7 @@ def deliver(
     mining: Mining | None = None,
     folds: int = 5,
     threshold: float = 1.0,
+    curve: bool = True,
     seed: int = 0,
     findings: Sequence[Finding] = (),
     command: str = "askew.fit",
@@ -179,6 +181,7 @@ def deliver(
         mining: how negatives are chosen; see `fit`.
         folds: number of two-way folds.
         threshold: standard errors that the cross-fitted gain has to exceed.
+        curve: measure the gain by number of labels for the report.
         seed: of the folds' hash and of the resampling.
         findings: what reading the data found already.
         command: how to get this again, for the report.
@@ -204,6 +207,7 @@ def deliver(
         mining=mining,
         folds=folds,
         threshold=threshold,
+        curve=curve,
         seed=seed,
         progress=progress,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from askew import report
 from askew.data import stable_hash
 from askew.errors import LabelError
 from askew.estimators import Estimator, Labels, cautious
@@ -19,7 +20,7 @@ from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import Term
 from askew.protocols import Progress
 
-__all__ = ["GainCurve", "gain_curve"]
+__all__ = ["GainCurve", "gain_curve", "recorded"]
 
 _PARTS = (8, 4, 2, 1)
 # A cross-fit of fewer labels than this says nothing that a curve could be drawn through.
@@ -28,6 +29,8 @@ _FEWEST = 16
 _POINTS = 3
 # How far ahead a number of labels is looked for: a forecast further out is a guess.
 _FURTHEST = 16.0
+# Standard errors either side: a nominal 90% interval.
+_Z = 1.645
 
 _RankScore = Callable[[FloatArray, IntArray, IntArray], Float64Array]
 
@@ -111,6 +114,7 @@ def gain_curve(
     traffic: float = 0.0,
     threshold: float = 1.0,
     repeats: int = 8,
+    whole: Mapping[Regime, Float64Array] | None = None,
     seed: int = 0,
     workers: int = 1,
     progress: Progress | None = None,
@@ -129,6 +133,8 @@ def gain_curve(
         rank_score: as `choose` takes it.
         traffic: share of recurring traffic.
         threshold: standard errors that a verdict asks for.
+        whole: regime → (2, C, n) scores with all labels, of the prior and of every setting in order, where they are
+            known already; see `Evidence`.
         repeats: most parts to fit to at one point; fewer cost less and say less.
         seed: of the hash and of the forecast's bootstrap.
         workers: fits side by side; no result depends on it.
@@ -152,11 +158,13 @@ def gain_curve(
         (number, count, fold, place)
         for number, design in enumerate(designs)
         for count in parts
+        if count > 1 or whole is None
         for fold in design.folds
         for place in range(min(count, repeats))
     ]
-    shape = (len(designs), len(parts), 2, designs[0].candidates, len(labels))
-    scores = np.zeros(shape)
+    scores = np.zeros((len(designs), len(parts), 2, designs[0].candidates, len(labels)))
+    if whole is not None:
+        scores[:, -1] = [whole[design.regime] for design in designs]
 
     def run(task: tuple[int, int, int, int]) -> tuple[IntArray, Float64Array]:
         return designs[task[0]].scores(*task[1:])
@@ -173,6 +181,22 @@ def gain_curve(
     return GainCurve(tuple(counts), tuple(gains), tuple(errors), curve, threshold)
 
 
+def recorded(curve: GainCurve) -> report.Learning:
+    """The curve as a report holds it: measured points, and the forecast from the last of them to four times as many."""
+    band = [_Z * error for error in curve.errors]
+    measured = [
+        report.LearningPoint(labels=count, gain=gain, low=gain - half, high=gain + half, measured=True)
+        for count, gain, half in zip(curve.counts, curve.gains, band, strict=True)
+    ]
+    ahead = [
+        report.LearningPoint(labels=times * curve.labels, gain=one.value, low=one.low, high=one.high, measured=False)
+        for times in (1, 2, 4)
+        for one in [curve.forecast(times)]
+    ]
+    start = curve.pays_from()
+    return report.Learning(sentence=curve.reason, labels=curve.labels, points=(*measured, *ahead), pays_from=start)
+
+
 class _Design:
     """One regime: which queries a fit may see, and how its candidates score on the others."""
 
@@ -185,6 +209,7 @@ class _Design:
         rank_score: _RankScore,
         seed: int,
     ) -> None:
+        self.regime: Regime = regime
         self._labels, self._fresh = labels, regime == "fresh"
         self._prior, self._estimators, self._score = prior, estimators, rank_score
         self.fold = labels.query_fold if self._fresh else labels.plain_fold

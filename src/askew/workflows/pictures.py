@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from askew._atomic import writing_file
-from askew.report import Mark, Series, curves_figure
+from askew.report import Mark, Series, curves_figure, learning_figure
+from askew.workflows.learning import recorded
 from askew.workflows.plan import LabelPlan
 from askew.workflows.select import GeometryChoice
 
@@ -56,38 +57,7 @@ def risk_picture(choice: GeometryChoice, *, rank: int | None = None) -> str:
 
 def gain_picture(found: LabelPlan) -> str:
     """The cross-fitted gain against the number of labels, and its forecast to four times as many; "" for none."""
-    if found.gain is None:
-        return ""
-    gain = found.gain
-    ahead = [*gain.counts, 2 * gain.labels, 4 * gain.labels]
-    read = [gain.curve.at(count) for count in ahead]
-    band = [1.645 * error for error in gain.errors]
-    return curves_figure(
-        "gain",
-        [
-            Series(
-                name="measured",
-                x=_whole(gain.counts),
-                y=gain.gains,
-                low=[value - half for value, half in zip(gain.gains, band, strict=True)],
-                high=[value + half for value, half in zip(gain.gains, band, strict=True)],
-            ),
-            Series(
-                name="forecast",
-                x=_whole(ahead),
-                y=[one.value for one in read],
-                low=[one.low for one in read],
-                high=[one.high for one in read],
-            ),
-        ],
-        title="Gain by number of labels",
-        description=f"Nested cross-fitted gain in nDCG@10 over the base, measured and forecast, with 90% bands: "
-        f"{found.reason}.",
-        x_label="labelled queries",
-        y_label="gain in nDCG@10",
-        marks=[Mark(text="base", y=0.0)],
-        log_x=True,
-    )
+    return learning_figure(None if found.gain is None else recorded(found.gain))
 
 
 def _whole(counts: Sequence[float]) -> list[float]:

@@ -15,6 +15,7 @@ from askew.evaluation import Comparison
 from askew.operators import BilinearOperator, Factored
 from askew.workflows.assess import Assessment
 from askew.workflows.fit import Fit
+from askew.workflows.learning import recorded
 from askew.workflows.trial import Trial
 
 __all__ = ["summarise"]
@@ -66,6 +67,7 @@ def summarise(
         candidates=_candidates(fitted),
         chosen_by=_CHOSEN_BY,
         geometry=_geometry(fitted),
+        learning=None if fitted.curve is None else recorded(fitted.curve),
         comparisons=tuple(_comparison(subset, found) for subset, found in (*trial.comparisons, *trial.others)),
         per_query=() if all_documents is None or test is None else _per_query(all_documents, test),
         helped=helped,
