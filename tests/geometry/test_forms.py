@@ -17,7 +17,7 @@ from askew.geometry.risk import partial_dimension
 from askew.geometry.splits import Units
 from askew.linalg.fixed import Float64Array
 
-HALVES = (0.25, 0.5, 0.75)
+QUARTERS = (0.25, 0.5, 0.75)
 
 
 def named(x: Float64Array, z: Float64Array, *, signed: bool = False) -> RelevanceRows:
@@ -57,7 +57,7 @@ def test_fits_with_no_row_untied_are_shared_and_with_all_are_dual(count: int, di
     shared, between, dual = (
         query.T @ document for query, document in partial_fits(rows, kept, spectra, rank=4, untied=[0, 2, 4])
     )
-    size = np.linalg.norm(dual)
+    size = float(np.linalg.norm(dual))
     np.testing.assert_allclose(shared, spectra.shared(4).to_dense(), atol=1e-10 * size)
     np.testing.assert_allclose(dual, spectra.dual(4).to_dense(), atol=1e-10 * size)
     moment = rows.queries[kept].T @ rows.differences[kept] / len(kept)
@@ -110,7 +110,7 @@ def test_without_partly_shared_fits_it_is_separation_at_every_rank(angle: float)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_form_of_a_half_turned_model_is_found(seed: int) -> None:
     rows, truth = half_turned(512, seed)
-    found = choose_form(rows, ranks=[4, 8, 12], fractions=HALVES)
+    found = choose_form(rows, ranks=[4, 8, 12], fractions=QUARTERS)
     assert (found.chosen.rank, found.chosen.untied, found.chosen.family) == (8, 4, "partly shared")
     assert found.chosen == found.partial
     assert found.whole.family == "dual"
@@ -153,12 +153,12 @@ def test_the_error_of_the_lead_is_leaving_a_group_out_of_what_is_held() -> None:
 
 def test_of_equal_forms_the_smallest_is_chosen() -> None:
     x = np.tile(np.eye(4), (10, 1)) * np.arange(1.0, 41.0)[:, None]  # of other sizes, so that they are other queries
-    whole = choose_form(named(x, x), ranks=[4], fractions=HALVES)
-    np.testing.assert_allclose(whole.values, whole.values[:, :1])
+    whole = choose_form(named(x, x), ranks=[4], fractions=QUARTERS)
+    np.testing.assert_allclose(whole.values, np.repeat(whole.values[:, :1], 5, axis=1))
     assert (whole.chosen.rank, whole.chosen.untied) == (4, 0)
     thin = np.outer(np.arange(1.0, 41.0), [1.0, 0.0, 0.0, 0.0])
-    assert choose_form(named(thin, thin), ranks=[4, 2, 1], fractions=HALVES).chosen == Form(1, 0, 4)
-    nothing = choose_form(named(x, np.zeros_like(x)), ranks=[4, 2], fractions=HALVES)
+    assert choose_form(named(thin, thin), ranks=[4, 2, 1], fractions=QUARTERS).chosen == Form(1, 0, 4)
+    nothing = choose_form(named(x, np.zeros_like(x)), ranks=[4, 2], fractions=QUARTERS)
     assert (nothing.values == 0).all()
     assert (nothing.chosen.rank, nothing.chosen.untied) == (2, 0)
 

@@ -135,9 +135,11 @@ def test_scale_changes_nothing_but_scale(scale: float) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_tied_rows_may_have_signs(seed: int) -> None:
-    rows, query, document = gaussian(3, 8, seed=seed), gaussian(1, 8, seed=seed + 10), gaussian(1, 8, seed=seed + 20)
-    target = rows.T @ np.diag([2.0, -2.0, 1.0]) @ rows + query.T @ document
-    found = nearest_partial(target, 4, untied=1, signed=True)
+    rows = np.diag([2.0, 1.5, 1.0]) @ np.linalg.qr(gaussian(8, 3, seed=seed))[0].T
+    turned = 0.7 * np.outer(*np.linalg.qr(gaussian(8, 2, seed=seed + 10))[0].T)
+    target = rows.T @ np.diag([1.0, -1.0, 1.0]) @ rows + turned
+    assert nearest_partial(target, 4, untied=1, signed=True).error < 0.01 * np.sum(target**2)
+    found = nearest_partial(target, 4, untied=1, signed=True, starts=16)
     assert found.error < 1e-8 * np.sum(target**2)
     assert found.tied == 3
     np.testing.assert_array_equal(np.abs(found.query[:3]), np.abs(found.document[:3]))

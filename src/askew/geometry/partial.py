@@ -72,7 +72,8 @@ def nearest_partial(
         pull: how strongly large parts that cancel are held back; 0 for the error alone.
         near: results of at most this rank and this many untied rows, to start from as well: the error is then
             no larger than theirs.
-        signed: let tied rows carry signs, Σ ± p pᵀ in place of P₁ᵀP₁, as a correction of a positive prior may.
+        signed: let tied rows carry signs, Σ ± p pᵀ in place of P₁ᵀP₁, as a correction of a positive prior may. A
+            descent keeps the signs that block steps gave it, so the best ones may take more starts.
         tolerance: a descent ends where a step lowers the loss by less than this share of ‖M*‖².
 
     Returns:
@@ -245,7 +246,8 @@ class _Problem:
 
     def unflattened(self, flat: Float64Array, signs: Float64Array) -> _Point:
         rows = flat.reshape(self.tied + 2 * self.untied, len(self.target))
-        return _Point(*np.split(rows, [self.tied, self.tied + self.untied]), signs)
+        tied, query, document = np.split(rows, [self.tied, self.tied + self.untied])
+        return _Point(tied, query, document, signs)
 
     def starts(self, count: int, near: Sequence[Nearest]) -> Iterator[_Point]:
         """Where descents begin: members of the family, the shared one and those given among them."""
