@@ -30,7 +30,8 @@ __all__ = ["Family", "Form", "FormChoice", "choose_form", "partial_fits"]
 Family = Literal["shared", "partly shared", "dual"]
 
 # Descents may end early, and parts that cancel are held back more than the nearest matrix needs. Together they moved
-# held-out separations of sentence embeddings by less than a hundredth, for a tenth of the time. To shared and dual fits a pull is a scale.
+# held-out separations of sentence embeddings by less than a hundredth, for a tenth of the time. Of shared and dual fits
+# a pull changes the scale alone.
 _STOP, _PULL = 1e-5, 1e-3
 
 
