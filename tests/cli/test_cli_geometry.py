@@ -40,6 +40,19 @@ def test_turned_queries_ask_for_two_geometries(turned: Any, askew: Askew) -> Non
     assert "The two targets differ" not in prose.out
 
 
+def test_partly_shared_fits_are_tried_on_request(turned: Any, askew: Askew) -> None:
+    options = ["select", turned.root, "--rank", 2, "--rank", 4, "--partial"]
+    prose, form = askew(*options).out, askew(*options, "--json").json()["form"]
+    assert "rank  shared  25% untied  50% untied  75% untied    dual" in prose
+    assert len([row for row in form["table"] if row["rank"] == 2]) == 3
+    assert f"\nseparation: {form['family']}" in prose
+    assert f"(rank {form['rank']}" in prose
+    assert f"  {form['reason']}.\n" in prose
+    assert "the best partly shared fit (" in form["reason"]
+    assert all(len(line) <= 80 for line in prose.splitlines() if not line.startswith("  "))
+    assert askew("select", turned.root, "--rank", 4, "--json").json()["form"] is None
+
+
 def test_evidence_inside_the_noise_is_an_answer(straight: Any, askew: Askew) -> None:
     said = askew("select", straight.root, "--rank", 8, "--labels", 40)
     assert said.code == 0

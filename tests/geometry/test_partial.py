@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askew.errors import AskewError, DimensionError, InputError, ParameterError
-from askew.geometry import Nearest, nearest_dual, nearest_partial, nearest_shared, nearest_untied
+from askew.geometry import Nearest, nearest_dual, nearest_partial, nearest_shared, nearest_symmetric, nearest_untied
 from askew.linalg.fixed import Float64Array
 
 
@@ -133,6 +133,42 @@ def test_scale_changes_nothing_but_scale(scale: float) -> None:
     assert scaled.error / scale**2 == pytest.approx(float(plain.error), rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_tied_rows_may_have_signs(seed: int) -> None:
+    rows = np.diag([2.0, 1.5, 1.0]) @ np.linalg.qr(gaussian(8, 3, seed=seed))[0].T
+    turned = 0.7 * np.outer(*np.linalg.qr(gaussian(8, 2, seed=seed + 10))[0].T)
+    target = rows.T @ np.diag([1.0, -1.0, 1.0]) @ rows + turned
+    assert nearest_partial(target, 4, untied=1, signed=True).error < 0.01 * np.sum(target**2)
+    found = nearest_partial(target, 4, untied=1, signed=True, starts=16)
+    assert found.error < 1e-8 * np.sum(target**2)
+    assert found.tied == 3
+    np.testing.assert_array_equal(np.abs(found.query[:3]), np.abs(found.document[:3]))
+    assert found.error < nearest_partial(target, 4, untied=1).error
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_signed_errors_are_nested_between_symmetric_and_dual(seed: int) -> None:
+    target = gaussian(6, 6, seed=seed)
+    np.testing.assert_array_equal(
+        nearest_partial(target, 3, untied=0, signed=True).query, nearest_symmetric(target, 3).query
+    )
+    before = nearest_symmetric(target, 3)
+    for untied in (1, 2, 3):
+        found = nearest_partial(target, 3, untied=untied, signed=True, starts=0, near=[before])
+        assert found.error <= before.error + 1e-9
+        assert np.sum((target - found.to_dense()) ** 2) == pytest.approx(float(found.error))
+        before = found
+    assert before.error == pytest.approx(float(nearest_dual(target, 3).error))
+
+
+def test_a_descent_may_end_early_and_start_from_what_is_known_alone() -> None:
+    target = leaning(8)
+    exact, known = nearest_partial(target, 4, untied=2), nearest_partial(target, 4, untied=1, starts=1)
+    rough = nearest_partial(target, 4, untied=2, starts=0, near=[known], tolerance=1e-4)
+    assert exact.error <= rough.error <= known.error
+    assert rough.error < 1.5 * exact.error
+
+
 def test_a_purely_skew_target_gets_its_best_untied_rows_at_least() -> None:
     target = gaussian(6, 6) - gaussian(6, 6).T
     assert nearest_partial(target, 4, untied=2).error <= nearest_dual(target, 2).error + 1e-9
@@ -169,6 +205,9 @@ def test_the_same_call_gives_the_same_bits() -> None:
         ({"rank": 0, "untied": 0}, ParameterError, "rank"),
         ({"rank": 2, "untied": 1, "starts": 0}, ParameterError, "starts"),
         ({"rank": 2, "untied": 1, "pull": -1.0}, ParameterError, "pull"),
+        ({"rank": 2, "untied": 1, "tolerance": 0.0}, ParameterError, "tolerance"),
+        ({"rank": 2, "untied": 1, "tolerance": np.nan}, ParameterError, "tolerance"),
+        ({"rank": 2, "untied": 1, "near": [nearest_symmetric(-np.eye(3), 1)]}, ParameterError, "signed=True"),
         ({"rank": 2, "untied": 1, "matrix": np.ones((2, 3))}, DimensionError, "square"),
         ({"rank": 2, "untied": 1, "matrix": np.ones((1, 3, 3))}, DimensionError, "stack"),
         ({"rank": 2, "untied": 1, "matrix": np.full((3, 3), np.nan)}, InputError, "NaN"),

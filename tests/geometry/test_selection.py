@@ -15,7 +15,6 @@ from askew.geometry.crossfit import closed_form_scores, fold_loss, fold_separati
 from askew.geometry.halving import compact, half_sums, jackknife_covariance
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.selection import Selection, cars, cars_power, decide, interpolation_weight
-from askew.geometry.separation import choose_rank
 from askew.geometry.spectra import Spectra
 from askew.geometry.splits import Units, half_splits, halves_of_groups
 from askew.linalg.fixed import Float64Array, IntArray
@@ -195,18 +194,6 @@ def test_the_fold_jackknife_is_leaving_a_group_out_of_everything(selector: Selec
     assert whole.standard_error == pytest.approx(float(np.sqrt(jackknife_covariance(without)[0, 0])), rel=1e-8)
 
 
-@pytest.mark.parametrize(("angle", "choice"), [(0.0, "shared"), (1.2, "dual")])
-def test_rank_and_geometry_are_chosen_together(angle: float, choice: str) -> None:
-    found = choose_rank(simulated(600, angle, seed=0), ranks=[2, 16, 8, 4])
-    assert found.choice == choice
-    assert found.rank in (8, 16)
-    assert found.ranks == (2, 4, 8, 16)
-    table = found.dual if choice == "dual" else found.shared
-    assert found.separation == pytest.approx(table.mean(axis=0).max())
-    lead = fold_separation(simulated(600, angle, seed=0), ranks=found.ranks, groups=None)
-    np.testing.assert_allclose((found.dual - found.shared).mean(axis=0), [each.score for each in lead], atol=1e-9)
-
-
 def test_held_out_ranking_is_the_paired_mean() -> None:
     rows = noisy(40)
     quality = np.random.default_rng(1).normal([0.0, 3.0], size=(40, 2))
@@ -361,7 +348,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[AskewError]]] = {
     "a fallback": (lambda: cars(ROWS, ranks=[1], fallback="dual"), ParameterError),  # type: ignore[arg-type]
     "interpolation by folds": (lambda: fold_loss(ROWS, ranks=[1], fallback="interpolate"), ParameterError),
     "one fold": (lambda: fold_separation(ROWS, ranks=[1], folds=1), ParameterError),
-    "one fold for a rank": (lambda: choose_rank(ROWS, ranks=[1], folds=1), ParameterError),
     "no documents": (lambda: cars(ROWS, ranks=[1], by_document=True), ParameterError),
     "documents for whitened rows": (lambda: fold_separation(ROWS, ranks=[1], documents=ONE), ParameterError),
     "documents of another size": (

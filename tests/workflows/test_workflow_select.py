@@ -18,7 +18,7 @@ from askew.workflows.coordinates import default_ranks, set_out
 from askew.workflows.held_out import rank_held_out
 from askew.workflows.pictures import risk_picture, write_picture
 from askew.workflows.recommend import recommend
-from askew.workflows.select import SELECTORS, GeometryChoice, select_geometry
+from askew.workflows.select import PARTS, SELECTORS, GeometryChoice, select_geometry
 
 
 def quick(task: Dataset, **options: Any) -> GeometryChoice:
@@ -115,6 +115,27 @@ def test_some_rules_alone(turned: Dataset) -> None:
     assert found.to_json()["ranking"] is None
 
 
+def test_rank_and_untied_rows_are_chosen_together_where_asked(turned: Dataset, chosen: GeometryChoice) -> None:
+    found = quick(turned, partial=PARTS)
+    assert found.form is not None
+    assert (found.form.chosen.family, found.form.chosen.rank) == ("dual", 16)
+    assert [(form.rank, form.untied) for form in found.form.forms if form.rank == 8] == [
+        (8, untied) for untied in (0, 2, 4, 6, 8)
+    ]
+    lead = {form: found.form.separation(form) for form in found.form.forms}
+    separation = found.evidence[3].selections
+    for place, rank in enumerate(found.ranks):
+        shared, dual = (next(v for f, v in lead.items() if (f.rank, f.untied) == (rank, s)) for s in (0, rank))
+        assert dual - shared == pytest.approx(separation[place].score)
+    told = found.to_json()
+    form = told.pop("form")
+    assert {**told, "form": None} == chosen.to_json()
+    assert (form["rank"], form["untied"], form["family"], len(form["table"])) == (16, 16, "dual", 10)
+    assert form["lead"] == form["partial"]["separation"] - form["whole"]["separation"] < 0
+    assert len(form["table"][0]["values"]) == 5
+    json.dumps(form, allow_nan=False)
+
+
 def test_progress_is_told_to_the_end(turned: Dataset) -> None:
     told: list[tuple[int, int]] = []
     quick(turned, progress=lambda done, total: told.append((done, total)))
@@ -193,6 +214,7 @@ def test_unequal_dimensions_have_nothing_to_choose(turned: Dataset) -> None:
         ({"whitening": "by hand"}, "there is no whitening 'by hand'"),
         ({"whitening": "pooled", "residual": True}, "in whitened coordinates the base is no identity"),
         ({"splits": 0}, "0 splits were asked for"),
+        ({"partial": [1.0]}, "not all between 0 and 1"),
     ],
 )
 def test_bad_arguments_are_refused(turned: Dataset, options: dict[str, Any], message: str) -> None:

@@ -24,7 +24,7 @@ from askew.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from askew.geometry import Plan
+    from askew.geometry import FormChoice, Plan
     from askew.workflows.held_out import HeldOutRanking
     from askew.workflows.learning import GainCurve
     from askew.workflows.plan import LabelPlan
@@ -67,6 +67,10 @@ Residual = Annotated[
 ByDocument = Annotated[
     bool, typer.Option("--by-document", help="Let no document stand on both sides of a split, as no query does.")
 ]
+Partial = Annotated[
+    bool,
+    typer.Option("--partial", help="Also try fits that share some of their rows, and choose how many with the rank."),
+]
 Figure = Annotated[Path | None, typer.Option(metavar="PATH", help="Also draw the curve, as an SVG file.")]
 SimilarityOption = Annotated[SimilarityName, typer.Option("--similarity", help="How your index scores.")]
 
@@ -82,6 +86,7 @@ def select(
     whitening: WhiteningOption = WhiteningName.NONE,
     residual: Residual = False,
     by_document: ByDocument = False,
+    partial: Partial = False,
     figure: Figure = None,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     seed: Seed = 0,
@@ -91,7 +96,7 @@ def select(
     """Say whether the labels ask for one geometry or for two, and how sure that is."""
     from askew.workflows.deliver import check_file, read_splits
     from askew.workflows.pictures import risk_picture, write_picture
-    from askew.workflows.select import select_geometry
+    from askew.workflows.select import PARTS, select_geometry
 
     if figure is not None:
         check_file(figure)
@@ -111,6 +116,7 @@ def select(
             whitening=_kind(whitening),
             residual=residual,
             by_document=by_document,
+            partial=PARTS if partial else (),
             similarity=similarity(similarity_name) or "dot",
             seed=seed,
             progress=named("judging"),
@@ -209,10 +215,15 @@ def _show_choice(choice: GeometryChoice) -> None:
     say("repetition would be above 0. Operator risk is in units of the moment's energy.")
     if choice.ranking is not None:
         _say_ranking(choice.ranking)
+    if choice.form is not None:
+        say("")
+        _show_forms(choice.form)
     say("")
     for answer in choice.recommendations:
         say(f"{answer.target}: {answer.choice}{'' if answer.settled else ', not settled'} (rank {answer.rank})")
         say(f"  {answer.reason}.")
+    if choice.form is not None:
+        _say_form(choice.form)
     if len({answer.choice for answer in choice.recommendations}) > 1:
         say("The two targets differ: for search, go by ranking.")
 
@@ -242,6 +253,28 @@ def _say_ranking(ranking: HeldOutRanking) -> None:
     what = "corrections of the base" if ranking.correction else "fits alone"
     say(f"Held-out nDCG@10 of {what}, on unseen documents:")
     say(f"base {ranking.base:.4f}, best {', best '.join(best)}.")
+
+
+def _show_forms(found: FormChoice) -> None:
+    """Separation by rank and by the share of rows that is untied."""
+    from askew.workflows.select import PARTS
+
+    known = {(form.rank, form.untied): f"{found.separation(form):.4f}" for form in found.forms}
+    numbers = ("rank", "shared", *(f"{part:.0%} untied" for part in PARTS), "dual")
+    table = plain_table("separation", *numbers, right=numbers)
+    for rank in sorted({form.rank for form in found.forms}):
+        between = [round(part * rank) for part in PARTS]
+        cells = [known[rank, untied] if 0 < untied < rank else "" for untied in between]
+        table.add_row("", str(rank), known[rank, 0], *cells, known[rank, rank])
+    show(table)
+
+
+def _say_form(found: FormChoice) -> None:
+    chosen = found.chosen
+    rows = f", {chosen.untied} rows untied" if chosen.family == "partly shared" else ""
+    sure = ", not settled" if found.inside_noise else ""
+    say(f"separation: {chosen.family}{sure} (rank {chosen.rank}{rows}; {chosen.dimension:,} parameters)")
+    say(f"  {found.reason}.")
 
 
 def _show_plan(found: LabelPlan) -> None:

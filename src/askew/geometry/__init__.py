@@ -5,6 +5,7 @@ from askew.geometry.complexity import Complexity, rademacher
 from askew.geometry.crossfit import HeldOutScores, closed_form_scores, fold_loss, fold_separation, held_out_ranking
 from askew.geometry.curves import Forecast, LearningCurve
 from askew.geometry.families import Nearest, nearest_dual, nearest_shared, nearest_symmetric
+from askew.geometry.forms import Form, FormChoice, choose_form
 from askew.geometry.growth import RiskCurve, risk_curve
 from askew.geometry.halving import HalfSums, half_sums
 from askew.geometry.moments import Covariance, Moments
@@ -29,7 +30,6 @@ from askew.geometry.risk import (
 )
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.selection import Selection, cars, cars_power, interpolation_weight
-from askew.geometry.separation import RankChoice, choose_rank
 from askew.geometry.spectra import Products, Spectra, inner_products, interpolate, margins
 from askew.geometry.splits import Units, half_splits
 from askew.geometry.tangent import TangentSpace, TangentVector
@@ -40,6 +40,8 @@ __all__ = [
     "Complexity",
     "Covariance",
     "Forecast",
+    "Form",
+    "FormChoice",
     "HalfSums",
     "HeldOutScores",
     "LearningCurve",
@@ -47,7 +49,6 @@ __all__ = [
     "Nearest",
     "Plan",
     "Products",
-    "RankChoice",
     "RelevanceRows",
     "RiskCurve",
     "Risks",
@@ -62,7 +63,7 @@ __all__ = [
     "cars",
     "cars_power",
     "choice_regret",
-    "choose_rank",
+    "choose_form",
     "closed_form_scores",
     "dual_dimension",
     "dual_only_dimension",

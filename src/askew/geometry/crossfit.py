@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from askew.errors import DimensionError, EmbeddingError, ParameterError
-from askew.geometry.halving import compact, jackknife_covariance, side_by_side, spectra_of, usable_groups
+from askew.geometry.halving import compact, deal_folds, jackknife_covariance, side_by_side, spectra_of
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.selection import Fallback, Selection, Target, decide, interval_of, reduction
 from askew.geometry.separation import Separation, mean_margins
@@ -265,24 +265,12 @@ def _fold(
 
 
 def _dealt(units: Units, design: _Design) -> tuple[IntArray | None, IntArray]:
-    """The group of each row (None for no error) and its fold, folds being made of whole groups.
-
-    With fewer than two groups a fold, a group left out would leave a fold empty: there is no error then.
-    """
+    """The group and the fold of each row."""
     if design.fallback not in ("shared", "none"):
         raise ParameterError(
             f"there is no fallback {design.fallback!r} here", where="fallback", remedy="Say shared or none"
         )
-    if design.folds < 2:
-        raise ParameterError(f"{design.folds} folds were asked for", where="folds", remedy="Ask for at least 2")
-    count, salt = min(design.folds, len(units)), f"fold-{design.seed}"
-    if design.groups is None:
-        return None, units.deal(count, salt)
-    groups = usable_groups(units, design.groups)
-    if groups < 2 * count:
-        return None, units.deal(count, salt)
-    group = units.deal(groups, f"group-{design.seed}")
-    return group, group % count
+    return deal_folds(units, folds=design.folds, groups=design.groups, seed=design.seed)
 
 
 def _checked(scores: Float64Array, rows: int, ranks: int) -> Float64Array:

@@ -44,7 +44,8 @@ class Nearest:
         query: (..., r, d_query) the projection A of queries.
         document: (..., r, d_document) the projection B of documents; the same rows as A in what is shared.
         error: (...) ‖M* - M‖²_F.
-        tied: how many rows, from the first, are one on both sides: r for shared, 0 for dual.
+        tied: how many rows, from the first, are one on both sides, but for a sign: r for shared and symmetric, 0
+            for dual.
         settled: False where a descent stopped at its limit and not at a minimum.
     """
 
@@ -171,7 +172,7 @@ def nearest_symmetric(matrix: npt.ArrayLike, rank: int) -> Nearest:
     held = np.where(kept, values, 0.0)[..., :rows]
     query = transposed(vectors[..., :rows] * np.sqrt(np.abs(held))[..., None, :])
     document = query * np.sign(held)[..., :, None]
-    return Nearest(padded(query, rows), padded(document, rows), _left_out(target, values, kept), 0)
+    return Nearest(padded(query, rows), padded(document, rows), _left_out(target, values, kept), rows)
 
 
 def padded(rows: Float64Array, count: int) -> Float64Array:

@@ -31,6 +31,7 @@ from askew.protocols import Progress
 __all__ = [
     "HalfSums",
     "compact",
+    "deal_folds",
     "half_sums",
     "jackknife_covariance",
     "side_by_side",
@@ -140,6 +141,24 @@ def usable_groups(units: Units, groups: int) -> int:
     if groups < FEWEST_UNITS:
         raise ParameterError(f"{groups} groups were asked for", where="groups", remedy="Ask for 20, or None")
     return min(groups, len(units))
+
+
+def deal_folds(units: Units, *, folds: int, groups: int | None, seed: int) -> tuple[IntArray | None, IntArray]:
+    """The group of each row (None for no error) and its fold, folds being made of whole groups.
+
+    With fewer than two groups a fold, a group left out would leave a fold empty: there is no error then.
+
+    Raises:
+        ParameterError: fewer than two folds or four groups are asked for.
+    """
+    if folds < 2:
+        raise ParameterError(f"{folds} folds were asked for", where="folds", remedy="Ask for at least 2")
+    count = min(folds, len(units))
+    used = 0 if groups is None else usable_groups(units, groups)
+    if used < 2 * count:
+        return None, units.deal(count, f"fold-{seed}")
+    group = units.deal(used, f"group-{seed}")
+    return group, group % count
 
 
 def compact(rows: RelevanceRows) -> RelevanceRows:

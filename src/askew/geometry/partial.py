@@ -29,15 +29,18 @@ import scipy.linalg
 
 from askew.errors import DimensionError, ParameterError
 from askew.geometry._stacks import checked, checked_rank, energy, skew_part
-from askew.geometry.families import Nearest, nearest_dual, nearest_shared, padded
+from askew.geometry.families import Nearest, nearest_dual, nearest_shared, nearest_symmetric, padded
 from askew.linalg import factored_svd, one_thread, svd
 from askew.linalg.fixed import Float64Array
 
-__all__ = ["PULL", "nearest_partial", "nearest_untied"]
+__all__ = ["PULL", "TOLERANCE", "nearest_partial", "nearest_untied"]
 
 #: With M* scaled to norm 1: it holds the parts to some tens of M*'s norm where nothing else does, and adds about
 #: 1e-9 to the error where the error has a minimum of its own.
 PULL = 1e-6
+
+#: Where a descent ends: rounding.
+TOLERANCE = 1e-15
 
 _SWEEPS = 5  # block steps a start: they settle which directions are meant; L-BFGS does the rest
 _STEPS = 2_000
@@ -46,21 +49,32 @@ _NOISE = 0.5  # of the target's norm: what is added to it to find another start
 
 
 def nearest_partial(
-    matrix: npt.ArrayLike, rank: int, *, untied: int, starts: int = 4, pull: float = PULL, near: Sequence[Nearest] = ()
+    matrix: npt.ArrayLike,
+    rank: int,
+    *,
+    untied: int,
+    starts: int = 4,
+    pull: float = PULL,
+    near: Sequence[Nearest] = (),
+    signed: bool = False,
+    tolerance: float = TOLERANCE,
 ) -> Nearest:
     """The nearest P₁ᵀP₁ + A₂ᵀB₂ that was found, with s of r rows untied, wherever they are needed most.
 
-    Exact for s = 0 (shared) and s = r (dual).
+    Exact for s = 0 (shared, or symmetric if signed) and s = r (dual).
 
     Args:
         matrix: M*, (p, p).
         rank: r, at least 1.
         untied: s, from 0 to r.
         starts: descents to try: from the nearest shared matrix, from the nearest of rank s, and from such of
-            targets with fixed noise added.
+            targets with fixed noise added; 0 to start from `near` alone.
         pull: how strongly large parts that cancel are held back; 0 for the error alone.
         near: results of at most this rank and this many untied rows, to start from as well: the error is then
             no larger than theirs.
+        signed: let tied rows carry signs, Σ ± p pᵀ in place of P₁ᵀP₁, as a correction of a positive prior may. A
+            descent keeps the signs that block steps gave it, so the best ones may take more starts.
+        tolerance: a descent ends where a step lowers the loss by less than this share of ‖M*‖².
 
     Returns:
         Tied rows first, then untied ones, each by size.
@@ -75,7 +89,8 @@ def nearest_partial(
     [3.0, 0.0, 0.0]
     """
     target = _one_square(matrix)
-    return _nearest(_Problem.of(target, rank, untied, pull, None), target, starts, near)
+    problem = _Problem.of(target, rank, untied, pull=pull, signed=signed, tolerance=tolerance)
+    return _nearest(problem, target, starts, near)
 
 
 def nearest_untied(
@@ -124,16 +139,25 @@ def nearest_untied(
     left, values, _ = svd(directions)
     if given.shape[1] > len(target) or values[-1] <= len(target) * np.finfo(np.float64).eps * values[0]:
         raise ParameterError("the columns are dependent", where="subspace", remedy="Give independent directions")
-    problem = _Problem.of(target, rank, given.shape[1], pull, left)
+    problem = _Problem.of(target, rank, given.shape[1], pull=pull, avoided=left)
     return _nearest(problem, target, starts, near)
 
 
 class _Point(NamedTuple):
-    """P₁ (a, p), A₂ (s, p), B₂ (s, p)."""
+    """P₁ (a, p), A₂ (s, p), B₂ (s, p), and the signs (a,) of P₁'s rows, all 1 unless they may differ."""
 
     tied: Float64Array
     query: Float64Array
     document: Float64Array
+    signs: Float64Array
+
+    def dense(self) -> Float64Array:
+        """(p, p)."""
+        return np.asarray(self.tied.T @ (self.signs[:, None] * self.tied) + self.query.T @ self.document)
+
+    def flattened(self) -> Float64Array:
+        """What a descent moves: all but the signs."""
+        return np.concatenate([self.tied.ravel(), self.query.ravel(), self.document.ravel()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +170,8 @@ class _Problem:
         untied: s.
         pull: the weight of the parts' energy.
         avoided: (p, s) orthonormal, what tied rows may not see; None for nothing.
+        signed: whether tied rows may have signs.
+        tolerance: where a descent ends.
     """
 
     target: Float64Array
@@ -153,9 +179,21 @@ class _Problem:
     untied: int
     pull: float
     avoided: Float64Array | None
+    signed: bool
+    tolerance: float
 
     @classmethod
-    def of(cls, target: Float64Array, rank: int, untied: int, pull: float, avoided: Float64Array | None) -> _Problem:
+    def of(
+        cls,
+        target: Float64Array,
+        rank: int,
+        untied: int,
+        *,
+        pull: float,
+        avoided: Float64Array | None = None,
+        signed: bool = False,
+        tolerance: float = TOLERANCE,
+    ) -> _Problem:
         rows = checked_rank(rank)
         if not 0 <= untied <= rows or int(untied) != untied:
             raise ParameterError(
@@ -163,11 +201,20 @@ class _Problem:
             )
         if not 0 <= pull < 1:
             raise ParameterError(f"the pull is {pull}", where="pull", remedy="Give a number from 0 to below 1")
+        if not 0 < tolerance < 1:
+            raise ParameterError(
+                f"the tolerance is {tolerance}", where="tolerance", remedy="Give a number between 0 and 1"
+            )
         size = float(np.sqrt(energy(target)))
-        return cls(target / size if size > 0 else target, rows - int(untied), int(untied), pull, avoided)
+        scaled = target / size if size > 0 else target
+        return cls(scaled, rows - int(untied), int(untied), pull, avoided, signed, tolerance)
 
     def error(self, point: _Point) -> float:
-        return float(energy(self.target - _dense(point)))
+        return float(energy(self.target - point.dense()))
+
+    def nearest_tied(self, target: Float64Array, rank: int) -> Nearest:
+        """The end of the family where nothing is untied."""
+        return nearest_symmetric(target, rank) if self.signed else nearest_shared(target, rank)
 
     def blind(self, rows: Float64Array) -> Float64Array:
         """Rows, or their gradients, without what they may not see."""
@@ -177,42 +224,46 @@ class _Problem:
         """Each block at its best in turn; the error never rises."""
         rest = self.target - point.query.T @ point.document
         seen = self.blind(self.blind(rest).T).T
-        tied = self.blind(nearest_shared(seen, self.tied).query)
-        found = nearest_dual(self.target - tied.T @ tied, self.untied)
-        return _Point(tied, found.query, found.document)
+        shared = self.nearest_tied(seen, self.tied)
+        tied, signs = self.blind(shared.query), _signs(shared)
+        found = nearest_dual(self.target - tied.T @ (signs[:, None] * tied), self.untied)
+        return _Point(tied, found.query, found.document, signs)
 
-    def loss(self, flat: Float64Array) -> tuple[float, Float64Array]:
+    def loss(self, flat: Float64Array, signs: Float64Array) -> tuple[float, Float64Array]:
         """The error and the pull, and their gradient."""
-        tied, query, document = point = self.unflattened(flat)
-        rest = self.target - _dense(point)
-        grams = tied @ tied.T, query @ query.T, document @ document.T
-        parts = energy(grams[0]) + np.sum(grams[1] * grams[2].T)
+        tied, query, document, _ = point = self.unflattened(flat, signs)
+        rest = self.target - point.dense()
+        both = np.outer(signs, signs) * (tied @ tied.T)
+        grams = query @ query.T, document @ document.T
+        parts = np.sum(both * (tied @ tied.T)) + np.sum(grams[0] * grams[1])
         slope = _Point(
-            self.blind(-2 * tied @ (rest + rest.T) + 4 * self.pull * grams[0] @ tied),
-            -2 * document @ rest.T + 2 * self.pull * grams[2] @ query,
-            -2 * query @ rest + 2 * self.pull * grams[1] @ document,
+            self.blind(-2 * (signs[:, None] * tied) @ (rest + rest.T) + 4 * self.pull * both @ tied),
+            -2 * document @ rest.T + 2 * self.pull * grams[1] @ query,
+            -2 * query @ rest + 2 * self.pull * grams[0] @ document,
+            signs,
         )
-        return float(energy(rest) + self.pull * parts), _flattened(slope)
+        return float(energy(rest) + self.pull * parts), slope.flattened()
 
-    def unflattened(self, flat: Float64Array) -> _Point:
+    def unflattened(self, flat: Float64Array, signs: Float64Array) -> _Point:
         rows = flat.reshape(self.tied + 2 * self.untied, len(self.target))
         tied, query, document = np.split(rows, [self.tied, self.tied + self.untied])
-        return _Point(tied, query, document)
+        return _Point(tied, query, document, signs)
 
     def starts(self, count: int, near: Sequence[Nearest]) -> Iterator[_Point]:
         """Where descents begin: members of the family, the shared one and those given among them."""
-        rank = self.tied + self.untied
-        for known in (nearest_shared(self.target, rank), *near):
+        shared = [self.nearest_tied(self.target, self.tied + self.untied)] if count else []
+        for known in (*shared, *near):
             yield self._taken_over(known)
         rng = np.random.default_rng(0)  # of no consequence but that every run tries the same
         for place in range(count - 1):
             noise = rng.normal(size=self.target.shape) * (_NOISE / len(self.target) if place else 0.0)
             found = nearest_dual(self.target + noise, self.untied)
-            yield self.sweep(_Point(np.zeros((self.tied, len(self.target))), found.query, found.document))
+            nothing = np.zeros((self.tied, len(self.target)))
+            yield self.sweep(_Point(nothing, found.query, found.document, np.ones(self.tied)))
 
     def _taken_over(self, known: Nearest) -> _Point:
         """A member of a smaller family, with its tied rows turned so that those to keep tied come last."""
-        shared, others = known.query[: known.tied], known.query[known.tied :]
+        shared, others, signs = known.query[: known.tied], known.query[known.tied :], _signs(known)
         moved = max(len(shared) - self.tied, 0)
         if len(shared) + len(others) > self.tied + self.untied or moved + len(others) > self.untied:
             raise ParameterError(
@@ -220,27 +271,33 @@ class _Problem:
                 where="near",
                 remedy=f"Give results of rank {self.tied + self.untied} or less, with {self.untied} or fewer untied",
             )
-        shared = self._turned(shared)
+        if not self.signed and np.any(signs < 0):
+            raise ParameterError("a result has negative signs", where="near", remedy="Say signed=True")
+        shared, signs = self._turned(shared, signs)
         query = np.concatenate([shared[:moved], others])
-        document = np.concatenate([shared[:moved], known.document[known.tied :]])
+        document = np.concatenate([signs[:moved, None] * shared[:moved], known.document[known.tied :]])
         tied = self.blind(padded(shared[moved:], self.tied))
-        return _Point(tied, padded(query, self.untied), padded(document, self.untied))
+        kept = np.concatenate([signs[moved:], np.ones(self.tied - len(signs[moved:]))])
+        return _Point(tied, padded(query, self.untied), padded(document, self.untied), kept)
 
-    def _turned(self, rows: Float64Array) -> Float64Array:
+    def _turned(self, rows: Float64Array, signs: Float64Array) -> tuple[Float64Array, Float64Array]:
         """P turned to O P, the same PᵀP: rows that see what is avoided first, or those of the most skew energy."""
-        if self.avoided is not None:
+        if self.avoided is not None:  # never signed
             turn = scipy.linalg.qr(rows @ self.avoided)[0]
-            return np.asarray(turn.T @ rows)
+            return np.asarray(turn.T @ rows), signs
         skewness = np.sum(np.square(rows @ skew_part(self.target)), axis=1)
-        return rows[np.argsort(-skewness, kind="stable")]
+        order = np.argsort(-skewness, kind="stable")
+        return rows[order], signs[order]
 
 
 def _nearest(problem: _Problem, target: Float64Array, starts: int, near: Sequence[Nearest]) -> Nearest:
-    if not 1 <= starts < np.inf or int(starts) != starts:
-        raise ParameterError(f"{starts} starts were asked for", where="starts", remedy="Give 1 or more")
+    if not (0 if near else 1) <= starts < np.inf or int(starts) != starts:
+        raise ParameterError(
+            f"{starts} starts were asked for", where="starts", remedy="Give 1 or more, or 0 and a result in `near`"
+        )
     rank = problem.tied + problem.untied
     if problem.untied == 0:
-        return nearest_shared(target, rank)
+        return problem.nearest_tied(target, rank)
     if problem.tied == 0:
         return nearest_dual(target, rank)
     scale = float(np.sqrt(energy(target)))
@@ -267,24 +324,40 @@ def _descent(problem: _Problem, start: _Point) -> Iterator[tuple[_Point, bool]]:
     yield point, False
     found = scipy.optimize.minimize(
         problem.loss,
-        _flattened(point),
+        point.flattened(),
+        args=(point.signs,),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _STEPS, "maxfun": 2 * _STEPS, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9},
+        options={"maxiter": _STEPS, "maxfun": 2 * _STEPS, "maxcor": 30, "ftol": problem.tolerance, "gtol": 1e-9},
     )
-    yield problem.unflattened(found.x), bool(found.success)
+    yield problem.unflattened(found.x, point.signs), bool(found.success)
 
 
 def _record(point: _Point, target: Float64Array, scale: float, *, settled: bool) -> Nearest:
     """The result in its own scale, each part by size and with fixed signs."""
     root = np.sqrt(scale)
-    left, values, _ = svd(point.tied.T)
-    tied = padded((left * (root * values)).T, len(point.tied))
+    shared = _by_size(point.tied, point.signs)
     left, values, right = factored_svd(point.query.T, point.document.T)
-    roots = root * np.sqrt(values)
-    query = np.concatenate([tied, padded((left * roots).T, len(point.query))])
-    document = np.concatenate([tied, padded((right * roots).T, len(point.query))])
-    return Nearest(query, document, energy(target - query.T @ document), len(tied), settled)
+    roots = np.sqrt(values)
+    query = root * np.concatenate([shared.query, padded((left * roots).T, len(point.query))])
+    document = root * np.concatenate([shared.document, padded((right * roots).T, len(point.query))])
+    return Nearest(query, document, energy(target - query.T @ document), len(point.tied), settled)
+
+
+def _by_size(rows: Float64Array, signs: Float64Array) -> Nearest:
+    """The same PᵀDP of orthogonal rows, the largest first."""
+    left, values, right = svd(rows.T)
+    if np.all(signs > 0):
+        tied = padded((left * values).T, len(rows))
+        return Nearest(tied, tied, np.zeros(()), len(rows))
+    turned = values[:, None] * right.T
+    inner = nearest_symmetric((turned * signs) @ turned.T, len(rows))
+    return Nearest(inner.query @ left.T, inner.document @ left.T, np.zeros(()), len(rows))
+
+
+def _signs(known: Nearest) -> Float64Array:
+    """(a,) 1 or -1 of each tied row."""
+    return np.where(np.sum(known.query[: known.tied] * known.document[: known.tied], axis=1) < 0, -1.0, 1.0)
 
 
 def _one_square(matrix: npt.ArrayLike) -> Float64Array:
@@ -297,11 +370,3 @@ def _one_square(matrix: npt.ArrayLike) -> Float64Array:
 def _scaled(known: Nearest, factor: float) -> Nearest:
     root = np.sqrt(factor)
     return Nearest(known.query * root, known.document * root, known.error * factor**2, known.tied)
-
-
-def _dense(point: _Point) -> Float64Array:
-    return np.asarray(point.tied.T @ point.tied + point.query.T @ point.document)
-
-
-def _flattened(point: _Point) -> Float64Array:
-    return np.concatenate([part.ravel() for part in point])

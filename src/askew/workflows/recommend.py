@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from askew.geometry import Selection
+from askew.geometry import Form, FormChoice, Selection
 from askew.geometry.selection import Geometry, Target
 
-__all__ = ["Evidence", "Recommendation", "recommend", "selection_json"]
+__all__ = ["Evidence", "Recommendation", "form_json", "recommend", "selection_json"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +127,24 @@ def selection_json(found: Selection) -> dict[str, Any]:
         "signal": found.signal,
         "price": found.price,
         "crossing": found.crossing,
+    }
+
+
+def form_json(found: FormChoice) -> dict[str, Any]:
+    """The joint choice of rank and untied rows, with its table, as plain values."""
+
+    def told(form: Form) -> dict[str, Any]:
+        return {**form.__dict__, "family": form.family, "separation": found.separation(form)}
+
+    return {
+        **told(found.chosen),
+        "whole": told(found.whole),
+        "partial": None if found.partial is None else told(found.partial),
+        "lead": found.lead,
+        "standard_error": found.standard_error,
+        "inside_noise": found.inside_noise,
+        "reason": found.reason,
+        "table": [{**told(form), "values": found.values[:, place].tolist()} for place, form in enumerate(found.forms)],
     }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +14,11 @@ from askew.adapters.adapter import Similarity
 from askew.data import Dataset, Finding, examine
 from askew.errors import ParameterError
 from askew.geometry import (
+    FormChoice,
     RiskCurve,
     Selection,
     cars,
-    choose_rank,
+    choose_form,
     fold_loss,
     fold_separation,
     risk_curve,
@@ -27,14 +28,17 @@ from askew.geometry.whitening import WhiteningKind
 from askew.protocols import Progress
 from askew.workflows.coordinates import Coordinates, default_ranks, set_out
 from askew.workflows.held_out import HeldOutRanking, rank_held_out
-from askew.workflows.recommend import Evidence, Recommendation, recommend
+from askew.workflows.recommend import Evidence, Recommendation, form_json, recommend
 
-__all__ = ["SELECTORS", "GeometryChoice", "Selector", "select_geometry"]
+__all__ = ["PARTS", "SELECTORS", "GeometryChoice", "Selector", "select_geometry"]
 
 Selector = Literal["CARS", "operator loss", "separation", "nDCG@10"]
 
 #: The rules: two by operator risk, then two by ranking; of each pair the first decides, and the second may doubt it.
 SELECTORS: tuple[Selector, ...] = ("CARS", "operator loss", "nDCG@10", "separation")
+
+#: Shares of the rows of a fit to untie, from shared to dual in quarters.
+PARTS = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,7 @@ class GeometryChoice:
         recommendations: one a target that a rule was asked for.
         curve: held-out operator risk against the number of queries.
         ranking: held-out nDCG@10; None if that rule was not asked for.
+        form: rank and untied rows chosen together, by separation; None if no partly shared fits were asked for.
         findings: what is odd about the data.
     """
 
@@ -69,6 +74,7 @@ class GeometryChoice:
     recommendations: tuple[Recommendation, ...]
     curve: RiskCurve
     ranking: HeldOutRanking | None
+    form: FormChoice | None
     findings: tuple[Finding, ...]
 
     def planned_crossing(self, rank: int) -> float | None:
@@ -92,6 +98,7 @@ class GeometryChoice:
             "recommendations": [found.to_json() for found in self.recommendations],
             "evidence": [found.to_json() for found in self.evidence],
             "ranking": None if self.ranking is None else self.ranking.to_json(),
+            "form": None if self.form is None else form_json(self.form),
             "risk_by_queries": [
                 {
                     "rank": rank,
@@ -114,6 +121,7 @@ def select_geometry(
     whitening: WhiteningKind = "none",
     residual: bool = False,
     by_document: bool = False,
+    partial: Sequence[float] = (),
     similarity: Similarity = "dot",
     splits: int = 20,
     folds: int = 5,
@@ -135,6 +143,8 @@ def select_geometry(
         whitening: ``"none"``, ``"pooled"`` or ``"per-view"``.
         residual: judge corrections of the base, in place of operators that replace it.
         by_document: halves and folds that share no document.
+        partial: shares of a fit's rows to untie, such as `PARTS`: choose among partly shared fits as well, by
+            separation.
         similarity: as the index scores.
         splits: half-splits of CARS.
         folds: of the other rules.
@@ -165,15 +175,16 @@ def select_geometry(
     rules: dict[Selector, Callable[[Progress | None], tuple[Selection, ...]]] = {
         "CARS": work.halves,
         "operator loss": work.loss,
-        "nDCG@10": partial(work.ranking, dataset, similarity, ranked),
+        "nDCG@10": functools.partial(work.ranking, dataset, similarity, ranked),
         "separation": work.separation,
     }
     asked = [rule for rule in SELECTORS if rule in selectors]
-    steps = _Steps(progress, (2 * splits if "CARS" in asked else 0) + len(asked) + 1)
+    steps = _Steps(progress, (2 * splits if "CARS" in asked else 0) + len(asked) + 1 + bool(partial))
     evidence = tuple(Evidence(rule, steps.run(rules[rule])) for rule in asked)
     curve = steps.run(work.curve)
     ranking = ranked[0] if ranked else None
-    best = _best_ranks(chosen, curve, ranking, work)
+    form = steps.run(functools.partial(work.form, partial)) if partial else None
+    best = _best_ranks(chosen, curve, ranking, lambda: form or work.form(()))
     return GeometryChoice(
         dataset=dataset.name,
         queries=len(at.rows),
@@ -187,6 +198,7 @@ def select_geometry(
         recommendations=recommend(evidence, best),
         curve=curve,
         ranking=ranking,
+        form=form,
         findings=(*examine(dataset, similarity=similarity), *_told(at)),
     )
 
@@ -202,13 +214,13 @@ def _check(selectors: Sequence[str]) -> None:
 
 
 def _best_ranks(
-    ranks: tuple[int, ...], curve: RiskCurve, ranking: HeldOutRanking | None, work: _Work
+    ranks: tuple[int, ...], curve: RiskCurve, ranking: HeldOutRanking | None, form: Callable[[], FormChoice]
 ) -> dict[str, int]:
     """The rank at which each target has its best fit of either family, the lower of equals."""
     risk = np.minimum(*curve.best)
     found = {"operator risk": ranks[int(np.argmin(risk))]}
     if ranking is None:
-        found["ranking"] = work.best_separated()
+        found["ranking"] = form().whole.rank
     else:
         found["ranking"] = ranks[int(np.argmax(np.maximum(ranking.shared, ranking.dual)))]
     return found
@@ -268,8 +280,9 @@ class _Work:
     def curve(self, _: Progress | None) -> RiskCurve:
         return risk_curve(self.at.rows, folds=self.folds, **self._common())
 
-    def best_separated(self) -> int:
-        return choose_rank(self.at.correcting(self.at.rows), folds=self.folds, **self._spread(), **self._common()).rank
+    def form(self, fractions: Sequence[float], _: Progress | None = None) -> FormChoice:
+        rows = self.at.correcting(self.at.rows)
+        return choose_form(rows, fractions=fractions, folds=self.folds, **self._spread(), **self._common())
 
 
 class _Steps:
