@@ -239,3 +239,15 @@ def test_the_picture_is_one_svg_with_both_families(chosen: GeometryChoice, tmp_p
     assert "dual" in words
     assert "labelled queries" in words
     assert risk_picture(chosen, rank=8) == risk_picture(chosen, rank=8)
+
+
+@pytest.mark.parametrize(
+    ("queries_a_document", "by_document", "told"), [(1, False, False), (2, False, True), (2, True, False)]
+)
+def test_splits_that_may_share_documents_are_a_warning(
+    turned: Dataset, queries_a_document: int, by_document: bool, told: bool
+) -> None:
+    grades = {f"q{row}": {f"d{row // queries_a_document}": 1} for row in range(120)}
+    found = quick(replace(turned, qrels=Qrels(grades)), selectors=["CARS"], by_document=by_document)
+    (message,) = [one.message for one in found.findings if one.code == "shared-documents"] or [""]
+    assert message.startswith("120 of 120 labelled queries have a relevant document in common") == told

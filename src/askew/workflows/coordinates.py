@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from askew.adapters.adapter import Similarity
-from askew.data import Dataset, hash_order
+from askew.data import Dataset, Finding, hash_order
 from askew.errors import ParameterError
 from askew.estimators.labels import document_scale
 from askew.geometry import Covariance, RelevanceRows, Whitening
@@ -18,12 +19,14 @@ from askew.operators import Identity
 from askew.workflows.footing import prior_of
 from askew.workflows.relevance import relevance_rows
 
-__all__ = ["Coordinates", "default_ranks", "set_out"]
+__all__ = ["Coordinates", "default_ranks", "set_out", "shared_documents"]
 
 # Documents that stand for the corpus where its covariance is asked for: ten a dimension of the widest encoders.
 _SAMPLE = 20_000
 # Default ranks end here: one of more is seldom wanted, and every factorisation is as large as the largest.
 _LARGEST, _SMALLEST = 128, 4
+# Share of queries that have a relevant document in common with another, from which on it should be known.
+_MANY_SHARED = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,3 +135,30 @@ def _sample(dataset: Dataset, similarity: Similarity, seed: int) -> Float64Array
     else:
         rows = np.sort(documents.rows(hash_order(documents.ids, seed=seed)[:_SAMPLE]))
     return np.asarray(documents.matrix[rows] / document_scale(documents, rows, similarity), dtype=np.float64)
+
+
+def shared_documents(dataset: Dataset, *, by_document: bool) -> tuple[Finding, ...]:
+    """A warning where many queries share a relevant document, and splits may hold it on both sides.
+
+    Such halves are not independent, and what they share counts as signal: on SciFact, where two queries of three
+    share a document, half-splits by query have called dual what held-out documents call shared.
+
+    Args:
+        dataset: the labels.
+        by_document: whether splits keep documents apart.
+    """
+    relevant = [dataset.qrels.positives(query).keys() for query in dataset.labelled]
+    owners = Counter(document for each in relevant for document in each)
+    sharing = sum(any(owners[document] > 1 for document in each) for each in relevant)
+    if by_document or sharing <= _MANY_SHARED * len(relevant):
+        return ()
+    return (
+        Finding(
+            "shared-documents",
+            "warning",
+            f"{sharing:,} of {len(relevant):,} labelled queries have a relevant document in common with another: "
+            "splits by query can hold it on both sides, and count it as signal for two geometries",
+            sharing,
+            remedy="Keep documents apart: --by-document (by_document=True)",
+        ),
+    )

@@ -17,7 +17,7 @@ from askew.geometry import Plan, plan
 from askew.geometry.spectra import check_ranks
 from askew.geometry.whitening import WhiteningKind
 from askew.protocols import Progress
-from askew.workflows.coordinates import default_ranks, set_out
+from askew.workflows.coordinates import default_ranks, set_out, shared_documents
 from askew.workflows.footing import prior_of, rank_score
 from askew.workflows.learning import GainCurve, gain_curve
 
@@ -137,7 +137,7 @@ def plan_labels(
         plans,
         gain,
         reason,
-        examine(dataset, similarity=similarity),
+        (*examine(dataset, similarity=similarity), *shared_documents(dataset, by_document=by_document)),
     )
 
 

@@ -26,7 +26,7 @@ from askew.geometry import (
 from askew.geometry.spectra import check_ranks
 from askew.geometry.whitening import WhiteningKind
 from askew.protocols import Progress
-from askew.workflows.coordinates import Coordinates, default_ranks, set_out
+from askew.workflows.coordinates import Coordinates, default_ranks, set_out, shared_documents
 from askew.workflows.held_out import HeldOutRanking, rank_held_out
 from askew.workflows.recommend import Evidence, Recommendation, form_json, recommend
 
@@ -199,7 +199,11 @@ def select_geometry(
         curve=curve,
         ranking=ranking,
         form=form,
-        findings=(*examine(dataset, similarity=similarity), *_told(at)),
+        findings=(
+            *examine(dataset, similarity=similarity),
+            *shared_documents(dataset, by_document=by_document),
+            *_told(at),
+        ),
     )
 
 
