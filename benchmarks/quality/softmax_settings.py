@@ -19,8 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from askew.data import Dataset, TwoWayFolds, hash_order
 from askew.estimators import Labels, Mining, Softmax
+from askew.linalg import FloatArray
 from askew.operators import Identity
 from cells import FOLDS, SOURCES, read_source
+from lessons import IntArray
 from measure import Deployed, Scorer
 
 CELLS = (
@@ -67,16 +69,18 @@ def _gains(teaching: Dataset, count: int, seed: int) -> list[tuple[float, float]
     labels = Labels.build(train, folds, prior=prior, mining=Mining(count=16), seed=seed)
     scorer = Scorer(development, development.labelled)
     rows = np.arange(len(development.labelled))
-    base = float(scorer.ndcg(Deployed(lambda _: scorer.queries, cosine=False), rows, None).mean())
+    base = _mean(scorer, scorer.queries, rows)
     found = [(base, base)]
     for temperature, own, common in SETTINGS:
         softmax = Softmax(temperature=temperature, own=own, shared=common)
-        gains = []
-        for change in softmax.path(labels, prior).corrections(scorer.queries):
-            mapped = scorer.queries + change
-            gains.append(float(scorer.ndcg(Deployed(lambda _, at=mapped: at, cosine=False), rows, None).mean()) - base)
+        changes = softmax.path(labels, prior).corrections(scorer.queries)
+        gains = [_mean(scorer, scorer.queries + change, rows) - base for change in changes]
         found.append((max(gains), gains[_WEAK]))
     return found
+
+
+def _mean(scorer: Scorer, mapped: FloatArray, rows: IntArray) -> float:
+    return float(scorer.ndcg(Deployed(lambda _: mapped, cosine=False), rows, None).mean())
 
 
 if __name__ == "__main__":

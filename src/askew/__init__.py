@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from askew.formats import save_adapter as save
     from askew.operators import BilinearOperator
     from askew.retrieval import search
-    from askew.workflows import fit
+    from askew.workflows.fit import fit
 
 __all__ = [
     "Adapter",

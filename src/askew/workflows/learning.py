@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from askew import report
 from askew.data import stable_hash
 from askew.errors import LabelError
 from askew.estimators import Estimator, Labels, cautious
@@ -19,6 +18,7 @@ from askew.linalg import FloatArray, one_thread
 from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import Term
 from askew.protocols import Progress
+from askew.report import Learning, LearningPoint
 
 __all__ = ["GainCurve", "gain_curve", "recorded"]
 
@@ -181,20 +181,20 @@ def gain_curve(
     return GainCurve(tuple(counts), tuple(gains), tuple(errors), curve, threshold)
 
 
-def recorded(curve: GainCurve) -> report.Learning:
+def recorded(curve: GainCurve) -> Learning:
     """The curve as a report holds it: measured points, and the forecast from the last of them to four times as many."""
     band = [_Z * error for error in curve.errors]
     measured = [
-        report.LearningPoint(labels=count, gain=gain, low=gain - half, high=gain + half, measured=True)
+        LearningPoint(labels=count, gain=gain, low=gain - half, high=gain + half, measured=True)
         for count, gain, half in zip(curve.counts, curve.gains, band, strict=True)
     ]
     ahead = [
-        report.LearningPoint(labels=times * curve.labels, gain=one.value, low=one.low, high=one.high, measured=False)
+        LearningPoint(labels=times * curve.labels, gain=one.value, low=one.low, high=one.high, measured=False)
         for times in (1, 2, 4)
         for one in [curve.forecast(times)]
     ]
     start = curve.pays_from()
-    return report.Learning(sentence=curve.reason, labels=curve.labels, points=(*measured, *ahead), pays_from=start)
+    return Learning(sentence=curve.reason, labels=curve.labels, points=(*measured, *ahead), pays_from=start)
 
 
 class _Design:
