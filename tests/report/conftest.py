@@ -12,6 +12,8 @@ from askew.report import (
     Candidate,
     Chosen,
     Comparison,
+    Drift,
+    DriftRow,
     FitSummary,
     Geometry,
     HealthFinding,
@@ -76,6 +78,13 @@ def make_summary(n: int = 1_200, **changes: Any) -> FitSummary:
             dual="softmax, dual, strength 0.03",
             lead=0.021,
             standard_error=0.008,
+        ),
+        "drift": Drift(
+            depth=10,
+            queries=n,
+            rows=tuple(
+                DriftRow(share=share, base=0.7 - 0.4 * share, adapted=1.1 - 0.5 * share) for share in (0.1, 0.5, 0.9)
+            ),
         ),
         "learning": Learning(
             sentence="adapting pays already: at 600 labels the gain is +0.0400 <&>",

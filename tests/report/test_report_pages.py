@@ -152,7 +152,7 @@ def test_the_page_is_well_formed_and_loads_nothing(full: FitSummary, untested: F
 def test_every_picture_is_xml_with_a_caption_and_a_table(full: FitSummary) -> None:
     html = render_html(full)
     svgs = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
-    assert len(svgs) == 5
+    assert len(svgs) == 6
     for svg in svgs:
         ET.fromstring(svg)
     parts = html.split("<figure>")[1:]

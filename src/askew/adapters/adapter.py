@@ -23,13 +23,17 @@ Similarity = Literal["dot", "cosine"]
 class Adapter:
     """Maps query embeddings so that the stored document embeddings fit the task; those stay untouched.
 
-    The map is linear, x ↦ Mᵀx, and is not followed by a normalisation: for one query, neither its
+    The map is linear, x ↦ c Mᵀx, and is not followed by a normalisation: for one query, neither its
     norm nor the adapted query's changes the order of documents.
 
     Args:
         operator: M, of shape (d_query, d_document).
         similarity: ``"dot"``, or ``"cosine"`` if search must divide by both norms.
         provenance: encoder names, canary vectors, fingerprint and evidence.
+        scale: c, which changes no order: what brings dot products to the base's scale, for thresholds in use.
+
+    Raises:
+        ParameterError: an unknown similarity, or a scale that is not a positive number.
 
     >>> adapter = Adapter(BilinearOperator.identity(2))
     >>> x = np.array([[0.1, 0.2]], dtype=np.float16)
@@ -40,9 +44,12 @@ class Adapter:
     operator: BilinearOperator
     similarity: Similarity = "dot"
     provenance: Provenance = field(default_factory=Provenance)
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         check_similarity(self.similarity)
+        if not 0 < self.scale < np.inf:
+            raise ParameterError(f"the scale is {self.scale}", where="scale", remedy="Give a positive number")
 
     @property
     def is_base(self) -> bool:
@@ -87,6 +94,8 @@ class Adapter:
     def _map(self, rows: FloatArray) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the callers
             adapted = self.operator.query_side(rows)
+            if self.scale != 1:
+                adapted = adapted * self.scale
             if adapted is rows:
                 return rows
             return adapted if rows.dtype.itemsize >= np.float64().itemsize else adapted.astype(np.float32)

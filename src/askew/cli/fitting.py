@@ -84,6 +84,9 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="PATH", help="The HTML report; by default OUTPUT.html, beside the adapter.")
     ] = None,
+    keep_scale: Annotated[
+        bool, typer.Option("--keep-scale", help="Give adapted scores the base's size, so that thresholds survive.")
+    ] = False,
     no_curve: Annotated[bool, typer.Option("--no-curve", help="Do not measure the gain by number of labels.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
@@ -127,6 +130,7 @@ def fit(
             folds=folds,
             threshold=threshold,
             curve=not no_curve,
+            keep_scale=keep_scale,
             seed=seed,
             findings=findings,
             command=shlex.join(["askew", *sys.argv[1:]]),

@@ -63,6 +63,7 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
         "d_query": adapter.operator.shape[0],
         "d_document": adapter.operator.shape[1],
         "similarity": adapter.similarity,
+        "scale": adapter.scale,
         "prior": _put_term(adapter.operator.prior, "prior", tensors),
         "correction": None if adapter.operator.delta is None else _put_term(adapter.operator.delta, "delta", tensors),
         **_put_provenance(adapter.provenance, tensors),
@@ -191,7 +192,8 @@ def _get_adapter(manifest: Mapping[str, Any], tensors: Tensors) -> Adapter:
     )
     if operator.shape != (manifest["d_query"], manifest["d_document"]):
         raise ValueError(f"{manifest['d_query']} × {manifest['d_document']} dimensions against {operator.shape}")
-    return Adapter(operator, manifest["similarity"], _get_provenance(manifest, tensors, operator.shape))
+    provenance = _get_provenance(manifest, tensors, operator.shape)
+    return Adapter(operator, manifest["similarity"], provenance, float(manifest["scale"]))
 
 
 def _put_term(term: Term, name: str, tensors: Tensors) -> dict[str, Any]:

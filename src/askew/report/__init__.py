@@ -3,7 +3,7 @@
 Nothing here opens or writes a file: the caller does. matplotlib and jinja2 are imported when first used.
 """
 
-from askew.report.curves import Mark, Series, curves_figure, learning_figure
+from askew.report.curves import Mark, Series, curves_figure, drift_figure, learning_figure
 from askew.report.figures import comparison_figure, gains_figure, spectrum_figure, strength_figure
 from askew.report.html import render_html
 from askew.report.jsonout import render_json
@@ -12,6 +12,8 @@ from askew.report.summary import (
     Candidate,
     Chosen,
     Comparison,
+    Drift,
+    DriftRow,
     FitSummary,
     Geometry,
     HealthFinding,
@@ -29,6 +31,8 @@ __all__ = [
     "Candidate",
     "Chosen",
     "Comparison",
+    "Drift",
+    "DriftRow",
     "FitSummary",
     "Geometry",
     "HealthFinding",
@@ -44,6 +48,7 @@ __all__ = [
     "Verdict",
     "comparison_figure",
     "curves_figure",
+    "drift_figure",
     "gains_figure",
     "learning_figure",
     "render_html",

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from askew.report.summary import Learning, LearningPoint
+    from askew.report.summary import Drift, Learning, LearningPoint
 
-__all__ = ["Mark", "Series", "curves_figure", "learning_figure"]
+__all__ = ["Mark", "Series", "curves_figure", "drift_figure", "learning_figure"]
 
 _RIGHT = WIDTH - 10
 _LINE = 17  # of the legend, in points
@@ -123,6 +123,26 @@ def learning_figure(learning: Learning | None, *, measure: str = "nDCG@10") -> s
         y_label=f"gain in {measure}",
         marks=[Mark(text="base", y=0.0), Mark(text="labels you have", x=float(round(learning.labels)))],
         log_x=True,
+    )
+
+
+def drift_figure(drift: Drift | None) -> str:
+    """The score that a share of the results lies at or above, before and after; "" for none."""
+    if drift is None:
+        return ""
+    shares = [100 * row.share for row in drift.rows]
+    middle = min(drift.rows, key=lambda row: abs(row.share - 0.5))
+    return curves_figure(
+        "drift",
+        [
+            Series(name="base", x=shares, y=[row.base for row in drift.rows]),
+            Series(name="adapted", x=shares, y=[row.adapted for row in drift.rows]),
+        ],
+        title="Scores before and after",
+        description=f"Half of the first {drift.depth} results of {drift.queries} queries score {middle.base:.4g} or "
+        f"more before and {middle.adapted:.4g} or more after.",
+        x_label="share of results that pass, %",
+        y_label="score",
     )
 
 

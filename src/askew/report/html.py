@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from askew.report import _words
 from askew.report._paint import BANDS
-from askew.report.curves import learning_figure
+from askew.report.curves import drift_figure, learning_figure
 from askew.report.figures import (
     comparison_figure,
     gains_figure,
@@ -63,6 +63,7 @@ def _figures(summary: FitSummary) -> dict[str, str]:
         "comparison": comparison_figure(summary),
         "strength": strength_figure(summary),
         "spectrum": spectrum_figure(summary),
+        "drift": drift_figure(summary.drift),
         "learning": learning_figure(summary.learning, measure=summary.measure),
     }
     # Not to be escaped again: matplotlib and ElementTree escape what they write.

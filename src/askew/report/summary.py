@@ -13,6 +13,8 @@ __all__ = [
     "Candidate",
     "Chosen",
     "Comparison",
+    "Drift",
+    "DriftRow",
     "FitSummary",
     "Geometry",
     "HealthFinding",
@@ -131,6 +133,30 @@ class Learning(Record):
     labels: float
     points: tuple[LearningPoint, ...]
     pays_from: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftRow(Record):
+    """The scores that one share of the results lies at or above, before and after."""
+
+    share: float
+    base: float
+    adapted: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift(Record):
+    """How the scale of scores moves, for whoever has a threshold in use.
+
+    Attributes:
+        depth: results a query that are counted, the first ones.
+        queries: how many queries they are from.
+        rows: by share, ascending.
+    """
+
+    depth: int
+    queries: int
+    rows: tuple[DriftRow, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,6 +324,7 @@ class FitSummary(Record):
         chosen_by: what each candidate's `bound` is, in words; "" if the choice went by the mean.
         geometry: one map or two; None where only one family was tried.
         learning: the gain by number of labels; None where it was not measured.
+        drift: scores before and after, on the test queries; None without any.
         comparisons: on the test split, the leading one first; empty without one.
         per_query: every compared query, by the first comparison's measure (`measure` without one).
         helped: the queries with the largest gains, largest first; a page shows ten.
@@ -325,6 +352,7 @@ class FitSummary(Record):
     chosen_by: str = ""
     geometry: Geometry | None = None
     learning: Learning | None = None
+    drift: Drift | None = None
     comparisons: tuple[Comparison, ...] = ()
     per_query: tuple[QueryGain, ...] = ()
     helped: tuple[QueryCase, ...] = ()

@@ -232,7 +232,7 @@ def cut(run: Run, depth: int | None, without: Mapping[str, Collection[str]] | No
 
 def base_of(adapter: Adapter) -> Adapter:
     """The adapter's prior alone: what was there before any label."""
-    return replace(adapter, operator=BilinearOperator(adapter.operator.prior))
+    return replace(adapter, operator=BilinearOperator(adapter.operator.prior), scale=1.0)
 
 
 def depth_for(measures: Sequence[str]) -> int:

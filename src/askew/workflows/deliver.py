@@ -159,6 +159,7 @@ def deliver(
     folds: int = 5,
     threshold: float = 1.0,
     curve: bool = True,
+    keep_scale: bool = False,
     seed: int = 0,
     findings: Sequence[Finding] = (),
     command: str = "askew.fit",
@@ -182,6 +183,7 @@ def deliver(
         folds: number of two-way folds.
         threshold: standard errors that the cross-fitted gain has to exceed.
         curve: measure the gain by number of labels for the report.
+        keep_scale: keep the base's scale of scores; see `fit`.
         seed: of the folds' hash and of the resampling.
         findings: what reading the data found already.
         command: how to get this again, for the report.
@@ -208,6 +210,7 @@ def deliver(
         folds=folds,
         threshold=threshold,
         curve=curve,
+        keep_scale=keep_scale,
         seed=seed,
         progress=progress,
     )

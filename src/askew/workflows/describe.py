@@ -31,6 +31,7 @@ def describe(adapter: Adapter) -> dict[str, Any]:
         "d_query": operator.shape[0],
         "d_document": operator.shape[1],
         "similarity": adapter.similarity,
+        "scale": adapter.scale,
         "prior": _named(operator.prior),
         "correction": "none: the base itself" if operator.delta is None else _named(operator.delta),
         "verdict": verdict.get("decision"),

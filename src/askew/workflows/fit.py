@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from askew.workflows.footing import check_labelled, prior_of, rank_score
 from askew.workflows.learning import GainCurve, gain_curve
 from askew.workflows.mining_report import report_mining
 from askew.workflows.nearest import NearestPast, choose_nearest, outdone
+from askew.workflows.scale import check_scale, scale_of_base
 
 __all__ = ["NEGATIVES", "Fit", "Traffic", "fit"]
 
@@ -71,6 +72,7 @@ def fit(
     folds: int = 5,
     threshold: float = 1.0,
     curve: bool = False,
+    keep_scale: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Fit:
@@ -95,6 +97,7 @@ def fit(
         folds: number of folds, at least 3: nested fits leave out two.
         threshold: standard errors.
         curve: measure the gain by number of labels too, with the family chosen; about an eighth more work.
+        keep_scale: scale adapted queries so that dot products have the base's size, for thresholds in use.
         seed: salt of the hashes; nothing else is random.
         progress: called with the fits done and the fits to do.
 
@@ -117,6 +120,8 @@ def fit(
             f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more"
         )
     check_labelled(dataset)
+    if keep_scale:
+        check_scale(similarity)
     share = _recurring(traffic)
     _check_ranks(dataset, ranks)
     prior = prior_of(dataset)
@@ -164,6 +169,8 @@ def fit(
     adapt = choice.verdict.decision == "adapt"
     base = Adapter(BilinearOperator(prior), similarity, provenance)
     candidate = Adapter(BilinearOperator(prior, delta), similarity, provenance)
+    if keep_scale:
+        candidate = replace(candidate, scale=scale_of_base(dataset, candidate))
     nearest = choose_nearest(dataset, labels, prior, similarity=similarity) if share > 0 else None
     mined, told = report_mining(dataset, labels, prior, mining, similarity=similarity, seed=seed)
     findings = (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal
 
-from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
 from askew.data import EmbeddingSet, Finding, Run, examine
 from askew.errors import ParameterError
@@ -89,7 +88,7 @@ def score(
         base = search_judged(dataset, None, name="base", depth=depth_for(measures), similarity=similarity)
         return Score(str(split), evaluate(base, dataset.qrels, measures), (), findings)
     held = load_adapter(adapter)
-    held = Adapter(held.operator, similarity or held.similarity, held.provenance)
+    held = replace(held, similarity=similarity or held.similarity)
     parts = assess_parts(dataset, held, held.provenance.seen, measures=measures, seed=seed)
     comparisons = tuple((subset, comparison) for subset, found in parts for comparison in found.comparisons)
     findings = (*examine(dataset, similarity=held.similarity), *trained_on(dataset, remembered(held)))

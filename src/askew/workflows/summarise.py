@@ -25,6 +25,8 @@ _CASES = 10  # queries listed as most helped, and as most hurt
 _DOCUMENTS = 5  # shown for each, before and after
 _TEXT = 300  # characters of a document
 _SINGULAR_VALUES = 64
+_DRIFT_DEPTH = 10  # results a query whose scores are compared
+_SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 
 def summarise(
@@ -68,6 +70,7 @@ def summarise(
         chosen_by=_CHOSEN_BY,
         geometry=_geometry(fitted),
         learning=None if fitted.curve is None else recorded(fitted.curve),
+        drift=None if all_documents is None else _drift(all_documents),
         comparisons=tuple(_comparison(subset, found) for subset, found in (*trial.comparisons, *trial.others)),
         per_query=() if all_documents is None or test is None else _per_query(all_documents, test),
         helped=helped,
@@ -227,6 +230,24 @@ def _top(run: Run, query: str, test: Dataset) -> tuple[report.RankedDocument, ..
         )
         for name, score in pairs
     )
+
+
+def _drift(found: Assessment) -> report.Drift | None:
+    """Quantiles of the scores of the first results, before and after."""
+    queries = [query for query in found.base_run.queries if len(found.base_run.scores(query))]
+    if not queries:
+        return None
+    before, after = (
+        np.concatenate([np.asarray(run.scores(query), dtype=np.float64)[:_DRIFT_DEPTH] for query in queries])
+        for run in (found.base_run, found.adapted_run)
+    )
+    rows = [
+        report.DriftRow(
+            share=share, base=float(np.quantile(before, 1 - share)), adapted=float(np.quantile(after, 1 - share))
+        )
+        for share in _SHARES
+    ]
+    return report.Drift(depth=_DRIFT_DEPTH, queries=len(queries), rows=tuple(rows))
 
 
 def _rank(fitted: Fit) -> int | None:
