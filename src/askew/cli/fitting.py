@@ -20,6 +20,7 @@ from askew.cli.options import (
     DocumentEncoder,
     Encoder,
     Measures,
+    MergeDuplicates,
     NegativesPolicy,
     Quiet,
     Seed,
@@ -86,6 +87,7 @@ def fit(
     ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
+    merge_duplicates: MergeDuplicates = False,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -109,6 +111,7 @@ def fit(
         encoder=encoder,
         document_encoder=document_encoder,
         bad_rows=bad_rows.value,
+        merge_duplicates=merge_duplicates,
         seed=seed,
     )
     with progress_bar(quiet) as named:

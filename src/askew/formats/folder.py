@@ -116,6 +116,8 @@ def read_side(
     """
     root = _root(folder)
     found = _encoders(root)
+    if not found:
+        raise _lacking("embeddings", root)
     if encoder not in found:
         raise _sparse(encoder, found, root) or _unknown("encoder", encoder, found, root)
     return _embeddings(root, encoder, side, bad_rows)
@@ -142,13 +144,17 @@ def list_splits(folder: PathLike) -> tuple[str, ...]:
     return tuple(sorted(_splits(_root(folder))))
 
 
-def list_encoders(folder: PathLike) -> tuple[str, ...]:
+def list_encoders(folder: PathLike, side: Side | None = None) -> tuple[str, ...]:
     """The encoders of a folder with dense embeddings of queries or documents, in ascending order.
+
+    Args:
+        folder: see `read_dataset`.
+        side: those with embeddings of that side; of either by default.
 
     Raises:
         FormatError: there is no such folder.
     """
-    return tuple(sorted(_encoders(_root(folder))))
+    return tuple(sorted(name for name, sides in _encoders(_root(folder)).items() if side is None or side in sides))
 
 
 def _root(folder: PathLike) -> Path:
