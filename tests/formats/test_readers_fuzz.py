@@ -34,6 +34,7 @@ from askew.formats import (
     write_qrels,
     write_run,
 )
+from askew.workflows.check import check
 
 Reader = Callable[[Path], object]
 TEXT_READERS: dict[str, Reader] = {
@@ -374,7 +375,10 @@ def test_any_folder(files: dict[str, bytes], name: str | None) -> None:
                 file.write_bytes(raw)
         list_splits(folder)
         list_encoders(folder)
-        try:
-            read_dataset(folder, split=name, encoder=name)
-        except AskewError as error:
-            str(error).encode()
+        for read in (read_dataset, check):
+            try:
+                read(folder, encoder=name)
+            except AskewError as error:
+                str(error).encode()
+        with contextlib.suppress(AskewError):
+            read_dataset(folder, split=name)

@@ -40,7 +40,11 @@ __all__ = ["demo", "fit"]
 def fit(
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA", help="A folder: qrels/SPLIT.tsv and embeddings/ENCODER/{docs,queries}.npy."),
+        typer.Argument(
+            metavar="DATA",
+            help="A folder: qrels/SPLIT.tsv and embeddings/ENCODER/{docs,queries}.npy, or other formats: see "
+            "docs/formats.md.",
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="The folder to write the adapter to.")],
     split: Annotated[

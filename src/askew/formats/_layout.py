@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from askew.errors import FormatError
 from askew.formats._columns import number
@@ -22,8 +23,7 @@ DOCUMENT_NAMES = (
 ID_NAMES = ("-id", "id", *QUERY_NAMES[:6], *DOCUMENT_NAMES[:10], "key", "name")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A row of a table.
 
     Attributes:
@@ -34,7 +34,7 @@ class Row:
 
     where: str
     values: Mapping[str, Any]
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = MappingProxyType({})
 
     def at(self, role: str) -> str:
         """The place of a value, for a message."""

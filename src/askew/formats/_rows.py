@@ -100,8 +100,9 @@ def _texts(first: tuple[int, str], rest: Iterable[tuple[int, str]]) -> Iterator[
 def _laid_out(rows: Iterable[tuple[int, list[str]]], path: Path, layout: Layout) -> Iterator[Row]:
     order: dict[str, int] = {}
     width = first = 0
+    file = str(path)
     for line, cells in rows:
-        where = f"{path}:{line}"
+        where = f"{file}:{line}"
         if not width:
             width, first = len(cells), line
             order, header = layout.order(cells, where)

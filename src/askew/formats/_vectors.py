@@ -10,7 +10,7 @@ import numpy as np
 from askew.errors import FormatError
 from askew.formats._columns import number, shown
 from askew.formats._json import json_id, kind_of, parse_json
-from askew.formats._layout import ID_NAMES, Layout, plain_name
+from askew.formats._layout import ID_NAMES, Layout
 from askew.formats._mapped import Held
 from askew.formats._rows import csv_cells, json_records, tsv_cells
 from askew.linalg.fixed import Float64Array
@@ -125,12 +125,3 @@ def _check_width(rows: Sequence[Float64Array], where: str) -> None:
             where=where,
             remedy="Give vectors of one length",
         )
-
-
-def has_vectors(columns: Iterable[str]) -> bool:
-    """Whether one of some columns is called as a vector's is.
-
-    >>> has_vectors(["id", "Embedding"])
-    True
-    """
-    return any(plain_name(column) in LAYOUT.roles["vector"] for column in columns)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from askew.data import Qrels
@@ -44,15 +43,6 @@ _UNSAFE = re.compile(r"^ | $|[\t\r\n\0]")
 _EXACT = 2**53
 
 
-@dataclass(frozen=True)
-class _Judgement:
-    where: str
-    query: str
-    document: str
-    grade: float
-    counted: bool
-
-
 def read_qrels(path: PathLike | Source) -> Qrels:
     r"""Read judgements, pairs or clicks.
 
@@ -84,16 +74,18 @@ def read_qrels(path: PathLike | Source) -> Qrels:
     grades: dict[str, dict[str, float]] = {}
     seen: dict[tuple[str, str], str] = {}
     for row in read_rows(path, _LAYOUT, otherwise=".tsv"):
-        held = _judgement(row)
-        judged = grades.setdefault(held.query, {})
-        earlier = seen.setdefault((held.query, held.document), held.where)
-        if held.counted:
-            judged[held.document] = judged.get(held.document, 0.0) + held.grade
-        elif judged.setdefault(held.document, held.grade) != held.grade:
+        query, document = _id(row, "query"), _id(row, "document")
+        judged = grades.setdefault(query, {})
+        earlier = seen.setdefault((query, document), row.where)
+        if "grade" not in row.values and "count" in row.values:
+            judged[document] = judged.get(document, 0.0) + _number(row, "count")
+            continue
+        grade = _number(row, "grade") if "grade" in row.values else 1.0
+        if judged.setdefault(document, grade) != grade:
             raise FormatError(
-                f"document {shown(held.document)} has grade {held.grade:g} for query {shown(held.query)} here "
-                f"and {judged[held.document]:g} in {briefly(earlier, held.where)}",
-                where=held.where,
+                f"document {shown(document)} has grade {grade:g} for query {shown(query)} here "
+                f"and {judged[document]:g} in {briefly(earlier, row.where)}",
+                where=row.where,
                 remedy="Keep one of the two",
             )
     if not grades:
@@ -136,30 +128,24 @@ def _grade_text(grade: float) -> str:
     return str(int(grade)) if grade.is_integer() and abs(grade) <= _EXACT else repr(grade)
 
 
-def _judgement(row: Row) -> _Judgement:
-    query, document = _id(row, "query"), _id(row, "document")
-    counted = "grade" not in row.values and "count" in row.values
-    role = "count" if counted else "grade"
-    grade = _grade(row.values[role], role, row.at(role)) if role in row.values else 1.0
-    return _Judgement(row.where, query, document, grade, counted)
-
-
 def _id(row: Row, role: str) -> str:
     if row.values.get(role, "") == "":
         raise FormatError(f"the {role} id is empty", where=row.at(role), remedy="Give every row both ids")
     return json_id(row.values[role], row.at(role))
 
 
-def _grade(value: object, role: str, where: str) -> float:
+def _number(row: Row, role: str) -> float:
+    """The grade or the count of a row."""
+    value = row.values[role]
     grade = number(value) if isinstance(value, str) else _as_float(value)
+    if grade is not None and math.isfinite(grade) and (role != "count" or grade >= 0):
+        return grade
     told = shown(value) if isinstance(value, str) else kind_of(value)
     if grade is None:
-        raise FormatError(f"the {role} {told} is not a number", where=where, remedy=_EXPECTED)
+        raise FormatError(f"the {role} {told} is not a number", where=row.at(role), remedy=_EXPECTED)
     if not math.isfinite(grade):
-        raise FormatError(f"the {role} {told} is not finite", where=where, remedy="Give a number")
-    if role == "count" and grade < 0:
-        raise FormatError(f"the count {grade:g} is negative", where=where, remedy="Give counts of 0 or more")
-    return grade
+        raise FormatError(f"the {role} {told} is not finite", where=row.at(role), remedy="Give a number")
+    raise FormatError(f"the count {grade:g} is negative", where=row.at(role), remedy="Give counts of 0 or more")
 
 
 def _as_float(value: object) -> float | None:
