@@ -660,6 +660,27 @@ def test_embeddings_of_a_folder_in_every_format(
     np.testing.assert_array_equal(data.documents.matrix, np.eye(3))
 
 
+@FORMATS
+@pytest.mark.parametrize("texts", [True, False], ids=["with-texts", "alone"])
+def test_vectors_in_a_column_of_the_corpus(
+    tmp_path: Path, texts: bool, ending: str, write: Callable[[Records], bytes]
+) -> None:
+    sides = {
+        stem: write(
+            [
+                {"_id": name, "embedding": row, **({"text": f"text of {name}"} if texts else {})}
+                for name, row in zip(ids, np.eye(3).tolist(), strict=False)
+            ]
+        )
+        for stem, ids in (("queries", ["q1", "q2"]), ("corpus", ["a", "b", "c"]))
+    }
+    root = put(tmp_path, {"train.tsv": tabs(JUDGED), **{f"{stem}{ending}": raw for stem, raw in sides.items()}})
+    data = read_dataset(root)
+    np.testing.assert_array_equal(data.documents.matrix, np.eye(3))
+    assert data.document_texts == ({name: f"text of {name}" for name in "abc"} if texts else {})
+    assert data.query_texts == ({name: f"text of {name}" for name in ("q1", "q2")} if texts else {})
+
+
 def test_npy_straight_in_the_folder(tmp_path: Path) -> None:
     for side, ids in (("queries", ["q1", "q2"]), ("docs", ["a", "b", "c"])):
         write_embeddings(EmbeddingSet(ids, np.eye(len(ids), 3)), tmp_path / f"{side}.npy")

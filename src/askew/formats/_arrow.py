@@ -19,7 +19,14 @@ from askew.formats._vectors import EXPECTED, LAYOUT
 from askew.formats.text import open_bytes
 from askew.linalg.fixed import FloatArray
 
-__all__ = ["arrow_matrix", "arrow_rows", "parquet_matrix", "parquet_rows"]
+__all__ = [
+    "arrow_columns",
+    "arrow_matrix",
+    "arrow_rows",
+    "parquet_columns",
+    "parquet_matrix",
+    "parquet_rows",
+]
 
 # The names of the columns, and the batches of some of them: pyarrow's types, which it does not annotate.
 _Table: TypeAlias = tuple[Sequence[str], Callable[[Sequence[str]], Iterator[Any]]]
@@ -56,6 +63,18 @@ def arrow_matrix(path: Path) -> Held:
     """The vectors of an Arrow file or stream, as `parquet_matrix`."""
     with _arrow(path) as table:
         return _matrix(table, path)
+
+
+def parquet_columns(path: Path) -> Sequence[str]:
+    """What the columns of a parquet file are called."""
+    with _parquet(path) as (columns, _):
+        return columns
+
+
+def arrow_columns(path: Path) -> Sequence[str]:
+    """What the columns of an Arrow file or stream are called."""
+    with _arrow(path) as (columns, _):
+        return columns
 
 
 def _rows(table: _Table, path: Path, layout: Layout) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -27,17 +27,20 @@ class Format:
     Attributes:
         rows: its table, given the columns to look for; None if it holds none.
         matrix: its matrix, with ids and encoder where it says them; None if it holds none.
+        columns: what the columns of its table are called, without a header the cells of its first
+            row; empty if it holds none.
         packed: whether it is text, and may be gzip.
     """
 
     rows: _Rows | None = None
     matrix: _Matrix | None = None
+    columns: Callable[[Path], Sequence[str]] = lambda _: ()
     packed: bool = False
 
 
-_JSON_LINES = Format(_rows.json_rows, _vectors.json_matrix, packed=True)
-_ARROW = Format(_arrow.arrow_rows, _arrow.arrow_matrix)
-_TSV = Format(_rows.tsv_rows, _vectors.tsv_matrix, packed=True)
+_JSON_LINES = Format(_rows.json_rows, _vectors.json_matrix, _rows.json_columns, packed=True)
+_ARROW = Format(_arrow.arrow_rows, _arrow.arrow_matrix, _arrow.arrow_columns)
+_TSV = Format(_rows.tsv_rows, _vectors.tsv_matrix, _rows.tsv_columns, packed=True)
 
 #: Ending → format; where one name has files of several, the first goes before the others.
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -46,10 +49,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".safetensors": Format(matrix=map_tensor),
         ".npz": Format(matrix=_npz.read_npz),
         ".tsv": _TSV,
-        ".csv": Format(_rows.csv_rows, _vectors.csv_matrix, packed=True),
+        ".csv": Format(_rows.csv_rows, _vectors.csv_matrix, _rows.csv_columns, packed=True),
         ".jsonl": _JSON_LINES,
         ".ndjson": _JSON_LINES,
-        ".parquet": Format(_arrow.parquet_rows, _arrow.parquet_matrix),
+        ".parquet": Format(_arrow.parquet_rows, _arrow.parquet_matrix, _arrow.parquet_columns),
         ".arrow": _ARROW,
         ".feather": _ARROW,
     }

@@ -12,7 +12,17 @@ from askew.formats._json import kind_of, parse_json
 from askew.formats._layout import Layout, Row
 from askew.formats.text import read_lines
 
-__all__ = ["csv_cells", "csv_rows", "json_records", "json_rows", "tsv_cells", "tsv_rows"]
+__all__ = [
+    "csv_cells",
+    "csv_columns",
+    "csv_rows",
+    "json_columns",
+    "json_records",
+    "json_rows",
+    "tsv_cells",
+    "tsv_columns",
+    "tsv_rows",
+]
 
 
 def csv_rows(path: Path, layout: Layout) -> Iterator[Row]:
@@ -31,6 +41,21 @@ def json_rows(path: Path, layout: Layout) -> Iterator[Row]:
         keys = list(record)
         values = {role: record[keys[at]] for role, at in layout.named(keys).items()}
         yield Row(where, values)
+
+
+def csv_columns(path: Path) -> list[str]:
+    """The cells of the first row of a CSV file."""
+    return next((cells for _, cells in csv_cells(path)), [])
+
+
+def tsv_columns(path: Path) -> list[str]:
+    """The cells of the first line between tabs."""
+    return next((cells for _, cells in tsv_cells(path)), [])
+
+
+def json_columns(path: Path) -> list[str]:
+    """The keys of the first line of JSON lines."""
+    return next((list(record) for _, record in json_records(path, "Expected an object in every line")), [])
 
 
 def json_records(path: Path, expected: str) -> Iterator[tuple[str, dict[str, object]]]:

@@ -8,13 +8,16 @@ from types import MappingProxyType
 from typing import Literal
 
 from askew.data import Dataset, EmbeddingSet, Qrels
-from askew.errors import FormatError, ParameterError, name_some
+from askew.errors import AskewError, FormatError, ParameterError, name_some
+from askew.formats._layout import Layout
 from askew.formats._npz import is_sparse
 from askew.formats._registry import MATRICES, TABLES
 from askew.formats._sources import Source, inside, is_file, is_folder, sources_in
+from askew.formats._vectors import LAYOUT as _VECTORS
 from askew.formats.embeddings import read_embeddings
 from askew.formats.qrels import read_qrels
 from askew.formats.text import PathLike
+from askew.formats.texts import LAYOUT as _TEXTS
 from askew.formats.texts import read_texts
 
 __all__ = ["list_encoders", "list_splits", "read_dataset", "read_side", "read_side_texts", "read_split"]
@@ -130,9 +133,10 @@ def read_side_texts(folder: PathLike, side: Side) -> dict[str, str]:
         FormatError: the folder is missing, or the texts are damaged.
     """
     root = _root(folder)
-    # Vectors of the same name, such as corpus.npy, hold no table; a table of vectors alone is refused when read.
     found = sources_in(root, TABLES, _STEMS[side])
-    return next((read_texts(found[stem]) for stem in reversed(_STEMS[side]) if stem in found), {})
+    held = [found[stem] for stem in reversed(_STEMS[side]) if stem in found]
+    # A table of vectors alone holds no texts; one of neither is refused when it is read.
+    return next((read_texts(source) for source in held if _has(source, _TEXTS) or not _has(source, _VECTORS)), {})
 
 
 def list_splits(folder: PathLike) -> tuple[str, ...]:
@@ -188,8 +192,9 @@ def _encoders(root: Path) -> dict[str, _Sides]:
     folder = root / "embeddings"
     places = {item.name: item for item in inside(folder) if is_folder(item) and not _is_side(item.name)}
     sides: dict[str, _Sides] = {name: _sides(place) for name, place in {**places, _ROOT_ENCODER: folder}.items()}
-    if not any(sides.values()):  # tables straight in the folder are texts
-        sides = {_ROOT_ENCODER: _sides(root, [ending for ending in MATRICES if ending not in TABLES])}
+    if not any(sides.values()):  # tables straight in the folder may be texts, or both
+        straight = _sides(root).items()
+        sides = {_ROOT_ENCODER: {s: held for s, held in straight if held.ending not in TABLES or _has(held, _VECTORS)}}
     return {name: held for name, held in sides.items() if held}
 
 
@@ -197,11 +202,20 @@ def _is_side(name: str) -> bool:
     return any(name in stems for stems in _STEMS.values())
 
 
-def _sides(place: Path, endings: Iterable[str] = MATRICES) -> dict[Side, Source]:
+def _has(source: Source, layout: Layout) -> bool:
+    """Whether a table names the columns of a layout; False if it cannot be read."""
+    try:
+        columns = source.format.columns(source.parts[0]) if source.format else ()
+    except AskewError:
+        return False
+    return all(role in layout.named(columns) for role in layout.needed)
+
+
+def _sides(place: Path) -> dict[Side, Source]:
     """Query and document embeddings in a folder, where there are any."""
     held: dict[Side, Source] = {}
     for side, stems in _STEMS.items():
-        found = sources_in(place, tuple(endings), stems)
+        found = sources_in(place, MATRICES, stems)
         dense = [found[stem] for stem in stems if stem in found and not _holds_sparse(found[stem])]
         if dense:
             held[side] = dense[0]

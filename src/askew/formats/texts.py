@@ -9,14 +9,15 @@ from askew.formats._layout import ID_NAMES, Layout, Row, briefly
 from askew.formats._sources import Source, read_rows
 from askew.formats.text import PathLike
 
-__all__ = ["read_texts"]
+__all__ = ["LAYOUT", "read_texts"]
 
 _EXPECTED = (
     'Expected a line such as {"_id": "d1", "title": "", "text": "..."} for each, '
     "or a table with the columns id, text and perhaps title"
 )
 _TEXT_NAMES = ("text", "contents", "content", "body", "passage", "document", "query", "question", "sentence")
-_LAYOUT = Layout(
+#: The columns of a table of texts.
+LAYOUT = Layout(
     roles={"id": ID_NAMES, "title": ("title",), "text": _TEXT_NAMES},
     needed=("id", "text"),
     positions={2: ("id", "text"), 3: ("id", "title", "text")},
@@ -50,7 +51,7 @@ def read_texts(path: PathLike | Source) -> dict[str, str]:
     """
     texts: dict[str, str] = {}
     places: dict[str, str] = {}
-    for row in read_rows(path, _LAYOUT, otherwise=".jsonl"):
+    for row in read_rows(path, LAYOUT, otherwise=".jsonl"):
         name, content = _record(row)
         if name in texts:
             raise FormatError(
