@@ -406,3 +406,12 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
     for suffix in (".npy", ".safetensors"):
         with pytest.raises(AskewError):
             write_embeddings(EmbeddingSet(["a"], np.ones((1, 2))), tmp_path / "file" / f"docs{suffix}")
+
+
+def test_ids_that_are_given_stand_in_for_damaged_ones(tmp_path: Path) -> None:
+    entry = {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}
+    header = {"__metadata__": {"ids": "[1, null]"}, "embeddings": entry}
+    (tmp_path / "docs.safetensors").write_bytes(tensors(header, matrix().tobytes()))
+    with pytest.raises(FormatError, match=r"metadata 'ids'\), item 2: an id is null"):
+        read_embeddings(tmp_path / "docs.safetensors")
+    assert read_embeddings(tmp_path / "docs.safetensors", ids=["a", "b", "c"]).ids == ("a", "b", "c")

@@ -30,11 +30,13 @@ class Held:
         matrix: (n, d).
         ids: n ids, if they are in the file.
         encoder: the encoder's name, if it is in the file.
+        refused: why the ids in the file cannot be used; others can be given in their place.
     """
 
     matrix: FloatArray
     ids: Sequence[object] | None = None
     encoder: str | None = None
+    refused: FormatError | None = None
 
 
 @dataclass(frozen=True)

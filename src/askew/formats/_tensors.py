@@ -52,8 +52,12 @@ def map_tensor(path: Path) -> Held:
     metadata = _mapping(header.pop("__metadata__", None) or {}, path)
     place = _place(_mapping(_chosen(header, path), path), 8 + length, path)
     texts = {key: value for key, value in metadata.items() if isinstance(value, str)}
-    ids = id_list(texts["ids"], f"{path} (metadata 'ids')") if "ids" in texts else None
-    return Held(map_matrix(path, place, size), ids, texts.get("encoder"))
+    matrix, encoder = map_matrix(path, place, size), texts.get("encoder")
+    try:
+        ids = id_list(texts["ids"], f"{path} (metadata 'ids')") if "ids" in texts else None
+    except FormatError as error:
+        return Held(matrix, encoder=encoder, refused=error)
+    return Held(matrix, ids, encoder)
 
 
 def write_tensor(path: Path, matrix: FloatArray, metadata: Mapping[str, str]) -> None:

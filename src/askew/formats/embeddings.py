@@ -201,6 +201,8 @@ def _joined(parts: Sequence[Held], source: Source) -> FloatArray:
 
 
 def _with_ids(held: Held, part: Path) -> Held:
+    if held.refused is not None:
+        raise held.refused
     return held if held.ids is not None else replace(held, ids=_sidecar(part.with_name(split_name(part.name)[0])))
 
 
