@@ -54,7 +54,7 @@ CASES: dict[str, tuple[str, int, str]] = {
     "evaluate no run": ("evaluate {data} --run {out}/a.run", 3, "a.run: there is no such file"),
     "evaluate to no depth": ("evaluate {data} -m nDCG@0", 2, "'nDCG@0'"),
     "search with nothing": ("search {out}/none.npy {docs}", 3, "none.npy: there is no such file"),
-    "search with text": ("search {data}/qrels/train.tsv {docs}", 3, "not read from .tsv ~ .npy or .safetensors"),
+    "search with text": ("search {data}/qrels/train.tsv {docs}", 3, "train.tsv:2: 'd0' is not a number ~ and a vector"),
     "search for nothing": ("search {queries} {docs} -k 0", 2, "'-k' ~ askew search --help"),
     "search into a file": ("search {queries} {docs} -o {docs}/a.run", 6, "docs.npy/a.run: it cannot be written"),
     "search by another encoder": (
@@ -63,7 +63,7 @@ CASES: dict[str, tuple[str, int, str]] = {
         "'x', the adapter ~ on 'tiny'",
     ),
     "apply nothing": ("apply {out}/none {queries} -o {out}/a.npy", 4, "there is no adapter here"),
-    "apply to text": ("apply {adapter} {queries} -o {out}/a.csv", 6, "not written as .csv ~ .npy or .safetensors"),
+    "apply to text": ("apply {adapter} {queries} -o {out}/a.csv", 6, "not written as .csv ~ .safetensors or .jsonl"),
     "apply over its input": ("apply {adapter} {queries} -o {queries}", 2, "would take the place of the queries"),
     "apply into a file": ("apply {adapter} {queries} -o {docs}/a.npy", 6, "docs.npy/a"),
     "inspect data": ("inspect {data}", 4, "task/manifest.json: there is no adapter here"),

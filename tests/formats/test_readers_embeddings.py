@@ -152,10 +152,12 @@ def test_bad_npy(tmp_path: Path, raw: bytes, words: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("docs.npz", "sparse"),
+        ("docs.npz", "not a whole .npz archive"),
         ("docs.pt", "pickles are not opened"),
         ("docs.pkl", "pickles are not opened"),
-        ("docs.parquet", "Give a .npy or .safetensors"),
+        ("docs.parquet", "not a whole parquet file"),
+        ("docs.arrow", "not a whole Arrow file"),
+        ("docs.xlsx", "not read from .xlsx. Give a file that ends in .npy, .safetensors, .npz, "),
         ("docs", "without an ending"),
     ],
 )
@@ -179,7 +181,7 @@ def test_missing_and_folder(tmp_path: Path, suffix: str) -> None:
 SIDECARS: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     "ids": ("docs.ids", b"a\nb\nc\n", ("a", "b", "c")),
     "ids-crlf-bom": ("docs.ids", b"\xef\xbb\xbfa\r\nb\r\nc", ("a", "b", "c")),
-    "ids-spaces-are-kept": ("docs.ids", b" a\nb \nc\td\n", (" a", "b ", "c\td")),
+    "ids-spaces-are-kept": ("docs.ids", b" a\nb \nc  d\n", (" a", "b ", "c  d")),
     "ids-blank-lines": ("docs.ids", b"a\n\nb\nc\n\n", ("a", "b", "c")),
     "ids-txt": ("docs.ids.txt", b"a\nb\nc\n", ("a", "b", "c")),
     "json": ("docs.json", b'["a", 7, "\\u00e9"]', ("a", "7", "é")),
@@ -331,7 +333,7 @@ def test_bad_safetensors(tmp_path: Path, raw: bytes, words: str) -> None:
 
 # Writing
 
-AWKWARD = ("a", " b ", "é\u2028", "7", "c\td", "[", "日本")
+AWKWARD = ("a", " b ", "é\u2028", "7", "c d", "[", "日本")
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
@@ -379,7 +381,7 @@ def test_a_file_can_be_written_over_what_it_was_mapped_from(tmp_path: Path, suff
     np.testing.assert_array_equal(read_embeddings(file).matrix, matrix()[[2, 0]])
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\r", " ", "\u2028", "\ud800", "\ufeffa", "a\0"], ids=ascii)
+@pytest.mark.parametrize("name", ["a\nb", "a\r", "a\tb", " ", "\u2028", "\ud800", "\ufeffa", "a\0"], ids=ascii)
 @pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
 def test_an_id_that_would_not_come_back_is_not_written(tmp_path: Path, name: str, suffix: str) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
@@ -387,9 +389,9 @@ def test_an_id_that_would_not_come_back_is_not_written(tmp_path: Path, name: str
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["docs.npz", "docs", "docs.pt"])
+@pytest.mark.parametrize("name", ["docs.npz", "docs", "docs.pt", "docs.csv"])
 def test_not_written_as_anything_else(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OutputError, match=r"\.npy or \.safetensors"):
+    with pytest.raises(OutputError, match=r"\.npy, \.safetensors or \.jsonl"):
         write_embeddings(EmbeddingSet(["a"], np.ones((1, 2))), tmp_path / name)
 
 
@@ -404,3 +406,12 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
     for suffix in (".npy", ".safetensors"):
         with pytest.raises(AskewError):
             write_embeddings(EmbeddingSet(["a"], np.ones((1, 2))), tmp_path / "file" / f"docs{suffix}")
+
+
+def test_ids_that_are_given_stand_in_for_damaged_ones(tmp_path: Path) -> None:
+    entry = {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}
+    header = {"__metadata__": {"ids": "[1, null]"}, "embeddings": entry}
+    (tmp_path / "docs.safetensors").write_bytes(tensors(header, matrix().tobytes()))
+    with pytest.raises(FormatError, match=r"metadata 'ids'\), item 2: an id is null"):
+        read_embeddings(tmp_path / "docs.safetensors")
+    assert read_embeddings(tmp_path / "docs.safetensors", ids=["a", "b", "c"]).ids == ("a", "b", "c")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from askew.data import Dataset, EmbeddingSet, Qrels
 from askew.errors import FormatError, MatchError, ParameterError
@@ -181,7 +182,7 @@ def test_no_such_encoder(task: Path, name: str, side: str) -> None:
 def test_sparse_is_not_dense(task: Path) -> None:
     folder = task / "embeddings" / "splade"
     folder.mkdir()
-    (folder / "docs.npz").write_bytes(b"PK")
+    scipy.sparse.save_npz(folder / "docs.npz", scipy.sparse.eye(3, format="csr"))
     (folder / "docs.ids").write_text("a\nb\nc\n")
     assert list_encoders(task) == ("tiny",)
     assert read_dataset(task).documents.encoder == "tiny"

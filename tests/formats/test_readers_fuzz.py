@@ -1,4 +1,7 @@
-"""Whatever the bytes, a reader gives a value or an AskewError; warnings are errors here too."""
+"""Whatever the bytes, a reader gives a value or an AskewError; warnings are errors here too.
+
+How much is tried is the profile's (see tests/conftest.py): 20,000 examples a test in `make check-all`.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ import json
 import struct
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from askew.data import EmbeddingSet, Qrels, Run
@@ -30,11 +34,15 @@ from askew.formats import (
     write_qrels,
     write_run,
 )
-
-FAST = settings(max_examples=150, deadline=None)
+from askew.workflows.check import check
 
 Reader = Callable[[Path], object]
-TEXT_READERS: dict[str, Reader] = {"qrels": read_qrels, "run": read_run, "texts": read_texts}
+TEXT_READERS: dict[str, Reader] = {
+    "qrels": read_qrels,
+    "run": read_run,
+    "texts": read_texts,
+    "embeddings": read_embeddings,
+}
 
 # Cells and separators of files that are nearly right.
 CELLS = st.sampled_from(
@@ -80,6 +88,31 @@ def encoded(text: str) -> bytes:
 TEXT_BYTES = st.binary(max_size=300) | TABLES.map(encoded) | JSON_LINES.map(encoded) | st.text().map(encoded)
 
 
+# Files that each reader takes, with a few bytes changed.
+GOOD_TEXTS = [
+    b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq 2\td2\t0.5\n",
+    b"qid,docid,clicks\nq1,d1,3\nq1,d1,4\n",
+    b'{"query-id": "q1", "corpus-id": "d1", "score": 1}\n',
+    b'id,text\n1,"one, ""two""\n\nthree"\n2,four\n',
+    b'{"_id": "d1", "title": "A", "text": "b"}\n{"_id": 2, "text": ""}\n',
+    b'id,embedding\na,"[1, 2]"\nb,"[3, 4]"\n',
+    b"a\t0.5\t1e3\nb\t-1\t2\n",
+    b'{"id": "a", "embedding": [1, 2.5]}\n{"id": "b", "embedding": [0, -1]}\n',
+]
+EDITS = st.lists(st.tuples(st.integers(0, 2000), st.binary(max_size=3), st.integers(0, 3)), max_size=4)
+
+
+def edited(raw: bytes, edits: list[tuple[int, bytes, int]]) -> bytes:
+    """Replace a few bytes at a few places by others, fewer or more."""
+    for place, fresh, gone in edits:
+        start = place % (len(raw) + 1)
+        raw = raw[:start] + fresh + raw[start + gone :]
+    return raw
+
+
+NEARLY = st.builds(edited, st.sampled_from(GOOD_TEXTS), EDITS)
+
+
 def attempt(raw: bytes, name: str, reader: Reader) -> object:
     """What the reader makes of the bytes; None if it refuses them in its own words."""
     with tempfile.TemporaryDirectory() as folder:
@@ -93,19 +126,20 @@ def attempt(raw: bytes, name: str, reader: Reader) -> object:
 
 
 @pytest.mark.parametrize("reader", TEXT_READERS.values(), ids=TEXT_READERS.keys())
-@given(raw=TEXT_BYTES)
+@pytest.mark.parametrize("ending", [".txt", ".tsv", ".csv", ".jsonl"])
+@given(raw=TEXT_BYTES | NEARLY)
 @example(raw=b"[" * 100_000)
 @example(raw=b'{"_id": ' + b"[" * 900 + b"]" * 900 + b"}")
 @example(raw=b"\xef\xbb")
 @example(raw=b"\x1f\x8b")
-@FAST
-def test_text(reader: Reader, raw: bytes) -> None:
-    attempt(raw, "a.txt", reader)
+@example(raw=b'id,text\n1,"' + b"a" * 200_000)
+@example(raw=b'"\n' * 1000)
+def test_text(reader: Reader, ending: str, raw: bytes) -> None:
+    attempt(raw, f"a{ending}", reader)
 
 
 @pytest.mark.parametrize("reader", TEXT_READERS.values(), ids=TEXT_READERS.keys())
 @given(raw=TEXT_BYTES, cut=st.integers(0, 60), place=st.integers(0, 200), byte=st.integers(0, 255))
-@settings(FAST, max_examples=40)
 def test_gzip_of_text_with_one_byte_changed_and_its_end_cut(
     reader: Reader, raw: bytes, cut: int, place: int, byte: int
 ) -> None:
@@ -115,7 +149,6 @@ def test_gzip_of_text_with_one_byte_changed_and_its_end_cut(
 
 
 @given(raw=TABLES.map(encoded))
-@FAST
 def test_judgements_that_are_read_come_back_as_they_were(raw: bytes) -> None:
     qrels = attempt(raw, "a.tsv", read_qrels)
     if isinstance(qrels, Qrels):
@@ -129,7 +162,6 @@ def test_judgements_that_are_read_come_back_as_they_were(raw: bytes) -> None:
         min_size=1,
     )
 )
-@settings(FAST, max_examples=75)
 def test_runs_come_back_as_they_were_or_are_not_written(scores: dict[str, dict[str, float]]) -> None:
     run = Run(scores)
     back = round_trip(run, write_run, read_run, "b.run")
@@ -140,7 +172,6 @@ def test_runs_come_back_as_they_were_or_are_not_written(scores: dict[str, dict[s
 
 
 @given(ids=st.lists(st.text(min_size=1), unique=True), suffix=st.sampled_from([".npy", ".safetensors"]))
-@settings(FAST, max_examples=75)
 def test_embeddings_come_back_as_they_were_or_are_not_written(ids: list[str], suffix: str) -> None:
     before = EmbeddingSet(ids, np.arange(2 * len(ids), dtype=np.float16).reshape(-1, 2))
     back = round_trip(before, write_embeddings, read_embeddings, f"b{suffix}")
@@ -174,16 +205,17 @@ def whole_tensors() -> bytes:
     return struct.pack("<Q", len(header)) + header + np.ones(12, dtype=np.float32).tobytes()
 
 
-WHOLE = {".npy": whole_npy(), ".safetensors": whole_tensors()}
-EDITS = st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=3), st.integers(0, 3)), max_size=4)
+def whole_npz(save: Callable[..., None]) -> bytes:
+    buffer = io.BytesIO()
+    save(buffer, embeddings=np.ones((3, 4), dtype=np.float32), ids=np.array(["a", "b", "c"]))
+    return buffer.getvalue()
 
 
-def edited(raw: bytes, edits: list[tuple[int, bytes, int]]) -> bytes:
-    """Replace a few bytes at a few places by others, fewer or more."""
-    for place, fresh, gone in edits:
-        start = place % (len(raw) + 1)
-        raw = raw[:start] + fresh + raw[start + gone :]
-    return raw
+WHOLE = {
+    ".npy": [whole_npy()],
+    ".safetensors": [whole_tensors()],
+    ".npz": [whole_npz(np.savez), whole_npz(np.savez_compressed)],
+}
 
 
 def read_any(file: Path) -> object:
@@ -192,15 +224,85 @@ def read_any(file: Path) -> object:
 
 @pytest.mark.parametrize("suffix", WHOLE.keys())
 @pytest.mark.parametrize("reader", [read_any, read_embeddings], ids=["ids", "no-ids"])
-@given(edits=EDITS)
-@settings(FAST, max_examples=75)
-def test_embeddings_with_a_few_bytes_changed(suffix: str, reader: Reader, edits: list[tuple[int, bytes, int]]) -> None:
-    attempt(edited(WHOLE[suffix], edits), f"docs{suffix}", reader)
+@given(data=st.data(), edits=EDITS)
+def test_embeddings_with_a_few_bytes_changed(
+    suffix: str, reader: Reader, data: st.DataObject, edits: list[tuple[int, bytes, int]]
+) -> None:
+    attempt(edited(data.draw(st.sampled_from(WHOLE[suffix])), edits), f"docs{suffix}", reader)
+
+
+@cache
+def whole_tables() -> dict[str, list[bytes]]:
+    """Labels, texts and vectors in one table, as parquet, Arrow file and Arrow stream."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    vectors = pa.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    names = {"id": ["a", "b", "c"], "text": ["x", "", "é"], "query-id": ["q", "q", "r"], "doc-id": [1, 2, 3]}
+    plain = pa.table({**names, "score": [1.0, 0.0, 2.0], "embedding": vectors})
+    fixed = plain.set_column(5, "embedding", vectors.cast(pa.list_(pa.float32(), 2)))
+    coded = plain.set_column(0, "id", plain["id"].combine_chunks().dictionary_encode())
+    held: dict[str, list[bytes]] = {"parquet": [], "arrow": []}
+    for table in (plain, fixed, coded):
+        for compression in ("NONE", "snappy"):
+            buffer = io.BytesIO()
+            pq.write_table(table, buffer, compression=compression)
+            held["parquet"].append(buffer.getvalue())
+        for writer in (pa.ipc.new_file, pa.ipc.new_stream):
+            buffer = io.BytesIO()
+            with writer(buffer, table.schema) as writing:
+                writing.write_table(table)
+            held["arrow"].append(buffer.getvalue())
+    return held
+
+
+TABLE_READERS: dict[str, Reader] = {"qrels": read_qrels, "texts": read_texts, "embeddings": read_embeddings}
+LONG_EDITS = st.lists(st.tuples(st.integers(0, 10_000), st.binary(max_size=3), st.integers(0, 3)), max_size=4)
+
+
+@pytest.mark.parametrize("reader", TABLE_READERS.values(), ids=TABLE_READERS.keys())
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@given(data=st.data(), edits=LONG_EDITS, same_length=st.booleans())
+def test_tables_with_a_few_bytes_changed(
+    kind: str, reader: Reader, data: st.DataObject, edits: list[tuple[int, bytes, int]], same_length: bool
+) -> None:
+    raw = data.draw(st.sampled_from(whole_tables()[kind]))
+    if same_length:  # so that offsets still lead somewhere
+        edits = [(place, fresh, len(fresh)) for place, fresh, _ in edits]
+    attempt(edited(raw, edits), f"a.{kind}", reader)
+
+
+@pytest.mark.parametrize("reader", TABLE_READERS.values(), ids=TABLE_READERS.keys())
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".feather"])
+@given(raw=st.binary(max_size=300) | st.binary(max_size=100).map(lambda middle: b"PAR1" + middle + b"PAR1"))
+@example(raw=b"ARROW1\0\0")
+@example(raw=b"FEA1")
+def test_tables_of_any_bytes(ending: str, reader: Reader, raw: bytes) -> None:
+    pytest.importorskip("pyarrow")
+    attempt(raw, f"a{ending}", reader)
+
+
+NAMED = st.fixed_dictionaries(
+    {},
+    optional=dict.fromkeys(("id", "text", "query-id", "doc-id", "clicks", "score", "embedding"), JSON),
+)
+
+
+@pytest.mark.parametrize("reader", TABLE_READERS.values(), ids=TABLE_READERS.keys())
+@given(record=NAMED)
+def test_tables_of_any_values(reader: Reader, record: dict[str, object]) -> None:
+    """Columns of nulls, nested lists, structs, long integers: whatever Arrow makes of them."""
+    pa = pytest.importorskip("pyarrow")
+    buffer = io.BytesIO()
+    try:
+        table = pa.table({name: [value, value] for name, value in record.items()})
+        with pa.ipc.new_file(buffer, table.schema) as writing:
+            writing.write_table(table)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return  # such a table there cannot be
+    attempt(buffer.getvalue(), "a.arrow", reader)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".safetensors", ".npz", ".pt", ""])
 @given(raw=st.binary(max_size=200))
-@settings(FAST, max_examples=40)
 def test_embeddings_of_any_bytes(suffix: str, raw: bytes) -> None:
     attempt(raw, f"docs{suffix}", read_any)
 
@@ -215,7 +317,6 @@ SHAPES = LITERALS | st.lists(st.integers(-1, 5) | st.integers(), max_size=3).map
 
 
 @given(descr=DTYPES, shape=SHAPES, fortran=LITERALS | st.booleans(), data=st.binary(max_size=100))
-@settings(FAST, max_examples=150)
 def test_npy_of_any_header(descr: object, shape: object, fortran: object, data: bytes) -> None:
     header = repr({"descr": descr, "fortran_order": fortran, "shape": shape}).encode("latin-1", "replace")
     attempt(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data, "docs.npy", read_any)
@@ -227,14 +328,12 @@ def test_npy_of_any_header(descr: object, shape: object, fortran: object, data: 
         JSON | st.fixed_dictionaries({"dtype": JSON | st.just("F32"), "shape": JSON, "data_offsets": JSON}),
     )
 )
-@settings(FAST, max_examples=75)
 def test_safetensors_of_any_header(held: dict[str, object]) -> None:
     header = json.dumps(held).encode()
     attempt(struct.pack("<Q", len(header)) + header + b"\0" * 64, "docs.safetensors", read_any)
 
 
 @given(dtype=st.sampled_from(["<f2", "<f4", "<f8", ">f4"]), data=st.binary(min_size=96, max_size=96))
-@FAST
 def test_any_float_values(dtype: str, data: bytes) -> None:
     header = repr({"descr": dtype, "fortran_order": False, "shape": (3, 4)}).encode()
     raw = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
@@ -243,7 +342,6 @@ def test_any_float_values(dtype: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["docs.ids", "docs.ids.txt", "docs.json"])
 @given(raw=TEXT_BYTES | st.lists(JSON, max_size=4).map(json.dumps).map(str.encode))
-@settings(FAST, max_examples=40)
 def test_ids_of_any_bytes(name: str, raw: bytes) -> None:
     def read(file: Path) -> object:
         np.save(file.with_name("docs.npy"), np.ones((2, 2)))
@@ -256,17 +354,18 @@ NAMES = st.sampled_from(
     [
         *("qrels", "qrels.tsv", "qrels/train.tsv", "qrels/a.tsv", "corpus.jsonl", "corpus.jsonl.gz", "embeddings"),
         *("embeddings/x/docs.npy", "embeddings/x/docs.ids", "embeddings/x/queries.npy", "embeddings/x/queries.ids"),
-        *("embeddings/queries.npy", "embeddings/y/docs.npz"),
+        *("embeddings/queries.npy", "embeddings/y/docs.npz", "queries.csv", "corpus/a.jsonl", "train", "train/a.csv"),
+        *("qrels/a-00000-of-00002.tsv", "qrels/a-00001-of-00002.tsv", "data/x.parquet", "clicks.jsonl", "docs.npy"),
+        *("embeddings/x/docs-00000-of-00001.csv", "embeddings/x/queries/b.jsonl", "embeddings/docs.safetensors"),
     ]
 )
-CONTENTS = st.sampled_from([WHOLE[".npy"], b"q1 d1 1\n", b"a\nb\nc\n", b"", b'{"_id": "a", "text": ""}', b"\xff"])
+CONTENTS = st.sampled_from([WHOLE[".npy"][0], b"q1 d1 1\n", b"a\nb\nc\n", b"", b'{"_id": "a", "text": ""}', b"\xff"])
 
 
 @given(
     files=st.dictionaries(NAMES, CONTENTS),
     name=st.none() | st.sampled_from(["x", "y", "embeddings", "a", "\ud800"]),
 )
-@settings(FAST, max_examples=75)
 def test_any_folder(files: dict[str, bytes], name: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for path, raw in files.items():
@@ -276,7 +375,10 @@ def test_any_folder(files: dict[str, bytes], name: str | None) -> None:
                 file.write_bytes(raw)
         list_splits(folder)
         list_encoders(folder)
-        try:
-            read_dataset(folder, split=name, encoder=name)
-        except AskewError as error:
-            str(error).encode()
+        for read in (read_dataset, check):
+            try:
+                read(folder, encoder=name)
+            except AskewError as error:
+                str(error).encode()
+        with contextlib.suppress(AskewError):
+            read_dataset(folder, split=name)

@@ -79,3 +79,32 @@ def test_judgements_are_every_line() -> None:
     data = read_dataset(root, split="train", encoder="minilm-l6", texts=False)
     lines = sum(1 for _ in read_lines(root / "qrels" / "train.tsv"))
     assert data.qrels.judgements == lines - 1  # the header
+
+
+def test_a_task_as_the_hub_keeps_it_is_the_same_task(tmp_path: Path) -> None:
+    """Parquet shards of ids, texts and float16 lists, and whole-number ids in the labels."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    before = read_dataset(folder("scifact"), split="test", encoder="minilm-l6")
+    for stem, held, texts in (
+        ("queries", before.queries, before.query_texts),
+        ("corpus", before.documents, before.document_texts),
+    ):
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(np.asarray(held.matrix).ravel()), held.dim)
+        table = pa.table({"_id": held.ids, "text": [texts[name] for name in held.ids], "embedding": lists})
+        (tmp_path / stem).mkdir()
+        for part, first in enumerate((0, len(table) // 2)):
+            rows = table.slice(first, len(table) // 2 if part == 0 else None)
+            pq.write_table(rows, tmp_path / stem / f"{stem}-0000{part}-of-00002.parquet")
+    pairs = [(int(q), int(d), grade) for q, judged in before.qrels.grades.items() for d, grade in judged.items()]
+    columns = zip(("query-id", "corpus-id", "score"), zip(*pairs, strict=True), strict=True)
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.table({name: list(cells) for name, cells in columns}), tmp_path / "data" / "test.parquet")
+    after = read_dataset(tmp_path)
+    assert (after.qrels, after.queries.ids, after.documents.ids) == (
+        before.qrels,
+        before.queries.ids,
+        before.documents.ids,
+    )
+    assert (after.query_texts, after.document_texts) == (before.query_texts, before.document_texts)
+    np.testing.assert_array_equal(after.documents.matrix, before.documents.matrix)
+    assert after.documents.dtype == np.float16

@@ -19,6 +19,7 @@ from askew.cli.options import (
     Encoder,
     JudgedSplit,
     Measures,
+    MergeDuplicates,
     Queries,
     Quiet,
     Seed,
@@ -43,7 +44,8 @@ def evaluate(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A folder, as for fit.")],
     adapter: Adapter = None,
     run: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="A TREC run to evaluate instead; needs no embeddings.")
+        Path | None,
+        typer.Option(metavar="PATH", help="A TREC run to evaluate instead, - for stdin; needs no embeddings."),
     ] = None,
     split: JudgedSplit = None,
     encoder: Encoder = None,
@@ -54,6 +56,7 @@ def evaluate(
         typer.Option("--similarity", help="How your index scores; as the adapter says by default, else dot."),
     ] = None,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
+    merge_duplicates: MergeDuplicates = False,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -73,6 +76,7 @@ def evaluate(
         measures=tuple(measure or MEASURES),
         similarity=similarity(similarity_name),
         bad_rows=bad_rows.value,
+        merge_duplicates=merge_duplicates,
         seed=seed,
     )
     if not quiet:
@@ -130,7 +134,13 @@ def apply(
     adapter: AdapterFolder,
     queries: Queries,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="PATH", help="Adapted queries, .npy or .safetensors.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="Adapted queries: .npy, .safetensors, .jsonl, or - for JSON lines on stdout.",
+        ),
     ],
     encoder: EncoderName = None,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
@@ -138,20 +148,26 @@ def apply(
     quiet: Quiet = False,
 ) -> None:
     """Adapt query embeddings, ready to be searched with in any index."""
-    from askew.formats import load_adapter, read_embeddings, write_embeddings
+    from askew.formats import embedding_lines, load_adapter, read_embeddings, write_embeddings
     from askew.workflows.score import look_over
 
-    if output.exists() and output.samefile(queries):
+    piped = str(output) == "-"
+    if not piped and output.exists() and queries.exists() and output.samefile(queries):
         raise ParameterError(
             "the adapted queries would take the place of the queries", where=output, remedy="Name another --output"
         )
     held = load_adapter(adapter)
     asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
     adapted = held.apply(asked)
-    write_embeddings(adapted, output)
+    if piped and as_json:
+        raise ParameterError("stdout holds the adapted queries already", where="--json", remedy="Leave one of them out")
+    if not piped:
+        write_embeddings(adapted, output)
     if not quiet:
         show_findings(look_over(asked))
-    if as_json:
+    if piped:
+        write("".join(f"{line}\n" for line in embedding_lines(adapted, where="stdout")))
+    elif as_json:
         facts = {"queries": len(adapted), "dim": adapted.dim, "dtype": adapted.dtype.name}
         emit_json({"output": str(output), **facts, "similarity": held.similarity, "dropped": list(asked.dropped)})
     else:

@@ -33,6 +33,7 @@ __all__ = [
     "show_comparisons",
     "show_error",
     "show_findings",
+    "told",
     "write",
 ]
 
@@ -101,10 +102,15 @@ def show_findings(findings: Iterable[Finding]) -> None:
     """Write warnings about the data to stderr, a line each."""
     for finding in findings:
         if finding.level == "warning":
-            more = ", …" if finding.count > len(finding.examples) else ""
-            names = f" ({', '.join(finding.examples)}{more})" if finding.examples else ""
-            advice = f" {finding.remedy}." if finding.remedy else ""
-            _diagnose("warning:", "yellow", f"{finding.message}{names}.{advice}")
+            _diagnose("warning:", "yellow", told(finding))
+
+
+def told(finding: Finding) -> str:
+    """A finding in one line: what, which, and what to do."""
+    more = ", …" if finding.count > len(finding.examples) else ""
+    names = f" ({', '.join(finding.examples)}{more})" if finding.examples else ""
+    advice = f" {finding.remedy}." if finding.remedy else ""
+    return " ".join(f"{finding.message}{names}.{advice}".splitlines())
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from askew.cli.options import (
     DocumentEncoder,
     Encoder,
     Measures,
+    MergeDuplicates,
     NegativesPolicy,
     Quiet,
     Seed,
@@ -39,7 +40,11 @@ __all__ = ["demo", "fit"]
 def fit(
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA", help="A folder: qrels/SPLIT.tsv and embeddings/ENCODER/{docs,queries}.npy."),
+        typer.Argument(
+            metavar="DATA",
+            help="A folder: qrels/SPLIT.tsv and embeddings/ENCODER/{docs,queries}.npy, or other formats: see "
+            "docs/formats.md.",
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="The folder to write the adapter to.")],
     split: Annotated[
@@ -90,6 +95,7 @@ def fit(
     no_curve: Annotated[bool, typer.Option("--no-curve", help="Do not measure the gain by number of labels.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
+    merge_duplicates: MergeDuplicates = False,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -113,6 +119,7 @@ def fit(
         encoder=encoder,
         document_encoder=document_encoder,
         bad_rows=bad_rows.value,
+        merge_duplicates=merge_duplicates,
         seed=seed,
     )
     with progress_bar(quiet) as named:

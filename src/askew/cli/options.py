@@ -19,6 +19,7 @@ __all__ = [
     "Encoder",
     "JudgedSplit",
     "Measures",
+    "MergeDuplicates",
     "NegativesPolicy",
     "Queries",
     "Quiet",
@@ -67,8 +68,16 @@ Measures = Annotated[
         help="As ir-measures calls it; one without a cutoff sees 100 documents. Repeatable.  [default: nDCG@10, R@100]",
     ),
 ]
+MergeDuplicates = Annotated[
+    bool, typer.Option("--merge-duplicates", help="Give every copy of a judged document its judgements.")
+]
 Queries = Annotated[
-    Path, typer.Argument(metavar="QUERIES", help="Embeddings of queries: .npy with .ids beside it, or .safetensors.")
+    Path,
+    typer.Argument(
+        metavar="QUERIES",
+        help="Embeddings of queries: .npy with .ids beside it, .safetensors, .npz, .parquet, .arrow, .jsonl, .csv or "
+        ".tsv; - reads JSON lines from stdin.",
+    ),
 ]
 JudgedSplit = Annotated[
     str | None,

@@ -1,13 +1,14 @@
 """What comes in: embeddings, judgements, runs, and the folds and splits of their ids."""
 
 from askew.data.dataset import Dataset
-from askew.data.duplicates import near_duplicate_groups
+from askew.data.duplicates import near_duplicate_groups, near_duplicate_pairs
 from askew.data.embeddings import EmbeddingSet
 from askew.data.folds import TwoWayFolds, hash_order, split_queries
 from askew.data.health import Finding, examine
 from askew.data.ids import as_id, stable_hash, tie_rank
 from askew.data.qrels import Qrels
 from askew.data.run import Run
+from askew.data.twins import Twins, find_twins, merge_duplicates
 
 __all__ = [
     "Dataset",
@@ -15,11 +16,15 @@ __all__ = [
     "Finding",
     "Qrels",
     "Run",
+    "Twins",
     "TwoWayFolds",
     "as_id",
     "examine",
+    "find_twins",
     "hash_order",
+    "merge_duplicates",
     "near_duplicate_groups",
+    "near_duplicate_pairs",
     "split_queries",
     "stable_hash",
     "tie_rank",

@@ -5,13 +5,21 @@ for text, the line. Writers put the old file or the new one at a path, never hal
 """
 
 from askew.formats.artefact import load_adapter, refuse_foreign, save_adapter
-from askew.formats.embeddings import read_embeddings, write_embeddings
-from askew.formats.folder import list_encoders, list_splits, read_dataset, read_split
-from askew.formats.jsonl import read_texts
+from askew.formats.embeddings import embedding_lines, read_embeddings, write_embeddings
+from askew.formats.folder import (
+    list_encoders,
+    list_splits,
+    read_dataset,
+    read_side,
+    read_side_texts,
+    read_split,
+)
 from askew.formats.qrels import read_qrels, write_qrels
 from askew.formats.runs import read_run, run_lines, write_run
+from askew.formats.texts import read_texts
 
 __all__ = [
+    "embedding_lines",
     "list_encoders",
     "list_splits",
     "load_adapter",
@@ -19,6 +27,8 @@ __all__ = [
     "read_embeddings",
     "read_qrels",
     "read_run",
+    "read_side",
+    "read_side_texts",
     "read_split",
     "read_texts",
     "refuse_foreign",

@@ -16,10 +16,27 @@ from askew.formats.text import unreadable
 if TYPE_CHECKING:
     from askew.linalg.fixed import FloatArray
 
-__all__ = ["MatrixPlace", "as_shape", "map_matrix", "wrong_dtype"]
+__all__ = ["Held", "MatrixPlace", "as_shape", "map_matrix", "wrong_dtype"]
 
 # numpy counts bytes in a signed 64-bit integer; a shape past this is a damaged header anyway.
 _MOST_BYTES = 2**62
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a file of embeddings holds.
+
+    Attributes:
+        matrix: (n, d).
+        ids: n ids, if they are in the file.
+        encoder: the encoder's name, if it is in the file.
+        refused: why the ids in the file cannot be used; others can be given in their place.
+    """
+
+    matrix: FloatArray
+    ids: Sequence[object] | None = None
+    encoder: str | None = None
+    refused: FormatError | None = None
 
 
 @dataclass(frozen=True)

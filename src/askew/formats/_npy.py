@@ -18,7 +18,7 @@ from askew.formats.text import open_bytes
 if TYPE_CHECKING:
     from askew.linalg.fixed import FloatArray
 
-__all__ = ["map_npy"]
+__all__ = ["map_npy", "read_header"]
 
 _MAGIC = b"\x93NUMPY"
 # Version → bytes of the header's length, and the header's encoding.
@@ -39,7 +39,7 @@ def map_npy(path: Path) -> FloatArray:
             float matrix.
     """
     with open_bytes(path) as handle:
-        header = _header(handle, path)
+        header = read_header(handle, path)
         offset = handle.tell()
         size = os.fstat(handle.fileno()).st_size
     dtype, shape, column_major = (header.get(key) for key in ("descr", "shape", "fortran_order"))
@@ -49,7 +49,12 @@ def map_npy(path: Path) -> FloatArray:
     return map_matrix(path, place, size)
 
 
-def _header(handle: IO[bytes], path: Path) -> dict[str, Any]:
+def read_header(handle: IO[bytes], path: Path) -> dict[str, Any]:
+    """The header of ``.npy`` data; what is read next are its values.
+
+    Raises:
+        FormatError: it is damaged, or no header at all.
+    """
     start = handle.read(8)
     if len(start) < 8 or not start.startswith(_MAGIC):
         raise _not_npy(start, path)

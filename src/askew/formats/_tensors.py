@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +18,14 @@ from askew._atomic import writing_file
 from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
 from askew.errors import FormatError, OutputError, name_some
 from askew.formats._columns import shown
-from askew.formats._mapped import MatrixPlace, as_shape, map_matrix, wrong_dtype
-from askew.formats.jsonl import parse_json
+from askew.formats._json import id_list, parse_json
+from askew.formats._mapped import Held, MatrixPlace, as_shape, map_matrix, wrong_dtype
 from askew.formats.text import open_bytes
 
 if TYPE_CHECKING:
     from askew.linalg.fixed import FloatArray
 
-__all__ = ["TENSOR_NAME", "TensorFile", "map_tensor", "write_tensor"]
+__all__ = ["TENSOR_NAME", "map_tensor", "write_tensor"]
 
 #: What the matrix is called in files written here.
 TENSOR_NAME = "embeddings"
@@ -36,16 +35,8 @@ _LONGEST_HEADER = 100_000_000
 _DAMAGED = "Write the file again"
 
 
-@dataclass(frozen=True)
-class TensorFile:
-    """What a file holds: the matrix, (n, d), and the metadata, name → text."""
-
-    matrix: FloatArray
-    metadata: Mapping[str, str]
-
-
-def map_tensor(path: Path) -> TensorFile:
-    """Map the tensor called ``embeddings``, or the only one with two axes.
+def map_tensor(path: Path) -> Held:
+    """Map the tensor called ``embeddings``, or the only one with two axes; ids and encoder are in the metadata.
 
     Raises:
         FormatError: the file is damaged or cut short, has no such tensor, or one that is not
@@ -61,7 +52,12 @@ def map_tensor(path: Path) -> TensorFile:
     metadata = _mapping(header.pop("__metadata__", None) or {}, path)
     place = _place(_mapping(_chosen(header, path), path), 8 + length, path)
     texts = {key: value for key, value in metadata.items() if isinstance(value, str)}
-    return TensorFile(map_matrix(path, place, size), texts)
+    matrix, encoder = map_matrix(path, place, size), texts.get("encoder")
+    try:
+        ids = id_list(texts["ids"], f"{path} (metadata 'ids')") if "ids" in texts else None
+    except FormatError as error:
+        return Held(matrix, encoder=encoder, refused=error)
+    return Held(matrix, ids, encoder)
 
 
 def write_tensor(path: Path, matrix: FloatArray, metadata: Mapping[str, str]) -> None:

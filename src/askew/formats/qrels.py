@@ -1,64 +1,68 @@
-"""Judgements in files: BEIR (3 columns), TREC (4 columns) or bare pairs (2 columns)."""
+"""Judgements in files: BEIR, TREC, bare pairs and click counts, in every format that holds a table."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from askew.data import Qrels
 from askew.errors import FormatError
-from askew.formats._columns import check_names, number, shown, split_cells
-from askew.formats.text import PathLike, read_lines, write_lines
+from askew.formats._columns import check_names, number, shown
+from askew.formats._json import json_id, kind_of
+from askew.formats._layout import DOCUMENT_NAMES, QUERY_NAMES, Layout, Row, briefly
+from askew.formats._sources import Source, read_rows
+from askew.formats.text import PathLike, write_lines
 
 __all__ = ["read_qrels", "write_qrels"]
 
-# How many columns → where the query, the document and the grade stand.
-_COLUMNS: dict[int, tuple[int, int, int | None]] = {2: (0, 1, None), 3: (0, 1, 2), 4: (0, 2, 3)}
 _EXPECTED = (
     "Expected the columns query-id, corpus-id, score (BEIR), "
     "query, iteration, document, grade (TREC), or query, document"
 )
-
-# What headers call a column, in lower case and with hyphens.
-_QUERY_NAMES = {"query", "query-id", "queryid", "qid", "q-id", "topic", "topic-id", "topicid"}
-_DOCUMENT_NAMES = {
-    *("corpus", "corpus-id", "corpusid", "doc", "doc-id", "docid", "docno", "did"),
-    *("document", "document-id", "documentid", "passage", "passage-id", "pid"),
-}
-_GRADE_NAMES = {
-    *("score", "grade", "rel", "relevance", "relevancy", "judgement", "judgment"),
-    *("label", "gain", "qrel", "rating"),
-}
+_LAYOUT = Layout(
+    roles={
+        "query": QUERY_NAMES,
+        "document": DOCUMENT_NAMES,
+        "grade": (
+            *("score", "grade", "rel", "relevance", "relevancy", "judgement", "judgment"),
+            *("label", "gain", "qrel", "rating"),
+        ),
+        "count": ("clicks", "click", "count", "counts", "weight", "frequency"),
+    },
+    needed=("query", "document"),
+    positions={2: ("query", "document"), 3: ("query", "document", "grade"), 4: ("query", None, "document", "grade")},
+    last="grade",
+    expected=_EXPECTED,
+    words=True,
+)
 
 _UNSAFE = re.compile(r"^ | $|[\t\r\n\0]")
 # Integers up to here are exact in a float, so "3" reads back as 3.0.
 _EXACT = 2**53
 
 
-@dataclass(frozen=True)
-class _Judgement:
-    line: int
-    query: str
-    document: str
-    grade: float
+def read_qrels(path: PathLike | Source) -> Qrels:
+    r"""Read judgements, pairs or clicks.
 
-
-def read_qrels(path: PathLike) -> Qrels:
-    r"""Read judgements.
-
-    Columns are split at tabs if the line has one (so ids may hold spaces), else at runs of spaces.
-    Two columns are pairs of grade 1; three are query, document, grade (BEIR, with its header or
-    without); four are query, iteration, document, grade (TREC). The first line says how many.
+    Columns are found by their names where there is a header (or the format has names): a query id,
+    a document id, and a grade or a count (``clicks``, ``count``, ``weight``), which becomes the
+    grade. The same pair twice adds its counts up; its grades have to agree. Without a header, two
+    columns are pairs of grade 1; three are query, document, grade (BEIR); four are query,
+    iteration, document, grade (TREC); the first line says how many.
 
     Args:
-        path: a text file, gzip or not.
+        path: a ``.csv``, ``.jsonl``, ``.parquet``, ``.arrow`` or ``.feather`` file, or any other
+            name for a text table: split at tabs if the line has one (so ids may hold spaces), else
+            at runs of spaces. Text may be gzip; ``-`` is standard input, a text table. A folder of
+            shards, or the name that shards share, is read as one.
 
     Raises:
         FormatError: a line has another number of columns than the first, an empty id, a grade that
-            is not a finite number, or contradicts an earlier line; or there is no judgement.
+            is not a finite number, a negative count, or contradicts an earlier line; or there is
+            no judgement.
+        MissingExtraError: parquet or Arrow without pyarrow.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -67,21 +71,26 @@ def read_qrels(path: PathLike) -> Qrels:
     ...     read_qrels(file).grades["q1"]["d1"]
     2.0
     """
-    path = Path(path)
     grades: dict[str, dict[str, float]] = {}
-    seen: dict[tuple[str, str], int] = {}
-    for row in _judgements(path):
-        judged = grades.setdefault(row.query, {})
-        earlier = seen.setdefault((row.query, row.document), row.line)
-        if judged.setdefault(row.document, row.grade) != row.grade:
+    seen: dict[tuple[str, str], str] = {}
+    for row in read_rows(path, _LAYOUT, otherwise=".tsv"):
+        query, document = _id(row, "query"), _id(row, "document")
+        judged = grades.setdefault(query, {})
+        earlier = seen.setdefault((query, document), row.where)
+        if "grade" not in row.values and "count" in row.values:
+            judged[document] = judged.get(document, 0.0) + _number(row, "count")
+            continue
+        grade = _number(row, "grade") if "grade" in row.values else 1.0
+        if judged.setdefault(document, grade) != grade:
             raise FormatError(
-                f"document {shown(row.document)} has grade {row.grade:g} for query {shown(row.query)} here "
-                f"and {judged[row.document]:g} in line {earlier}",
-                where=f"{path}:{row.line}",
-                remedy="Keep one of the two lines",
+                f"document {shown(document)} has grade {grade:g} for query {shown(query)} here "
+                f"and {judged[document]:g} in {briefly(earlier, row.where)}",
+                where=row.where,
+                remedy="Keep one of the two",
             )
     if not grades:
-        raise FormatError("it holds no judgement", where=path, remedy=_EXPECTED)
+        where = path.path if isinstance(path, Source) else path
+        raise FormatError("it holds no judgement", where=where, remedy=_EXPECTED)
     return Qrels(grades)
 
 
@@ -119,72 +128,30 @@ def _grade_text(grade: float) -> str:
     return str(int(grade)) if grade.is_integer() and abs(grade) <= _EXACT else repr(grade)
 
 
-def _judgements(path: Path) -> Iterator[_Judgement]:
-    width = first = 0
-    for line, text in read_lines(path):
-        cells, where = split_cells(text), f"{path}:{line}"
-        if not width:
-            width, first = _width(cells, where), line
-            if _is_header(cells, where):
-                continue
-        if len(cells) != width:
-            raise FormatError(
-                f"the line has {_columns(len(cells))}, and line {first} has {width}",
-                where=where,
-                remedy=_EXPECTED,
-            )
-        yield _judgement(cells, line, where)
+def _id(row: Row, role: str) -> str:
+    if row.values.get(role, "") == "":
+        raise FormatError(f"the {role} id is empty", where=row.at(role), remedy="Give every row both ids")
+    return json_id(row.values[role], row.at(role))
 
 
-def _judgement(cells: Sequence[str], line: int, where: str) -> _Judgement:
-    query_at, document_at, grade_at = _COLUMNS[len(cells)]
-    query, document = cells[query_at], cells[document_at]
-    if not query or not document:
-        raise FormatError(
-            f"the {'document' if query else 'query'} id is empty",
-            where=where,
-            remedy="Give the line both ids",
-        )
-    return _Judgement(line, query, document, 1.0 if grade_at is None else _grade(cells[grade_at], where))
-
-
-def _grade(cell: str, where: str) -> float:
-    grade = number(cell)
+def _number(row: Row, role: str) -> float:
+    """The grade or the count of a row."""
+    value = row.values[role]
+    grade = number(value) if isinstance(value, str) else _as_float(value)
+    if grade is not None and math.isfinite(grade) and (role != "count" or grade >= 0):
+        return grade
+    told = shown(value) if isinstance(value, str) else kind_of(value)
     if grade is None:
-        raise FormatError(f"the grade {shown(cell)} is not a number", where=where, remedy=_EXPECTED)
+        raise FormatError(f"the {role} {told} is not a number", where=row.at(role), remedy=_EXPECTED)
     if not math.isfinite(grade):
-        raise FormatError(f"the grade {shown(cell)} is not finite", where=where, remedy="Give a number")
-    return grade
+        raise FormatError(f"the {role} {told} is not finite", where=row.at(role), remedy="Give a number")
+    raise FormatError(f"the count {grade:g} is negative", where=row.at(role), remedy="Give counts of 0 or more")
 
 
-def _width(cells: Sequence[str], where: str) -> int:
-    if len(cells) in _COLUMNS:
-        return len(cells)
-    remedy = _EXPECTED
-    if len(cells) == 1 and "," in cells[0]:
-        remedy = "Separate the columns by tabs, not by commas"
-    if len(cells) == 6:
-        remedy = "Six columns are a run: read it as one (read_run)"
-    problem = f"the line has {_columns(len(cells))}; judgements have 2, 3 or 4"
-    raise FormatError(problem, where=where, remedy=remedy)
-
-
-def _is_header(cells: Sequence[str], where: str) -> bool:
-    """Whether the first line names its columns; one that names them in another order is refused."""
-    if number(cells[-1]) is not None:
-        return False
-    names = [cell.lower().strip("#\"'").replace("_", "-").replace(" ", "-") for cell in cells]
-    if len(names) == 2:  # the last is an id, so both must be names for this to be a header
-        named = names[0] in _QUERY_NAMES | _DOCUMENT_NAMES and names[1] in _QUERY_NAMES | _DOCUMENT_NAMES
-    else:
-        named = names[0] in _QUERY_NAMES or names[-1] in _GRADE_NAMES
-    if not named:
-        return False
-    query_at, document_at, _ = _COLUMNS[len(cells)]
-    if names[query_at] in _DOCUMENT_NAMES or names[document_at] in _QUERY_NAMES:
-        raise FormatError("the header puts the document before the query", where=where, remedy=_EXPECTED)
-    return True
-
-
-def _columns(count: int) -> str:
-    return "1 column" if count == 1 else f"{count} columns"
+def _as_float(value: object) -> float | None:
+    if not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

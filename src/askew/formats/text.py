@@ -2,6 +2,7 @@
 
 UTF-8 with or without a byte-order mark; lines that end in LF, CRLF or CR (and nowhere else: a form
 feed or U+2028 is part of its line); gzip recognised by its first bytes, whatever the file is called.
+The path ``-`` is standard input.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ from askew.errors import FormatError
 __all__ = [
     "LONGEST_LINE",
     "LONGEST_TEXT",
+    "STDIN",
     "PathLike",
     "open_bytes",
     "read_lines",
@@ -36,17 +39,21 @@ LONGEST_LINE = 16 * 2**20
 #: Characters that a file read whole may hold, such as a JSON list of ids.
 LONGEST_TEXT = 2**30
 
+#: The path that stands for standard input.
+STDIN = Path("-")
+
 _PART = 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
 # Bytes that are not UTF-8 arrive as U+DC80..U+DCFF ("surrogateescape"), which UTF-8 itself never yields.
 _ESCAPE = 0xDC00
 
 
-def read_lines(path: PathLike) -> Iterator[tuple[int, str]]:
+def read_lines(path: PathLike, *, blank: bool = False) -> Iterator[tuple[int, str]]:
     r"""The lines of a text file that are not blank, with their numbers from 1.
 
     Args:
-        path: a text file, gzip or not.
+        path: a text file, gzip or not; ``-`` is standard input.
+        blank: blank lines too.
 
     Yields:
         (line number, text without its line ending).
@@ -71,7 +78,7 @@ def read_lines(path: PathLike) -> Iterator[tuple[int, str]]:
             if number == 1:
                 text = text.removeprefix("\ufeff")
             _check_line(text, path, number)
-            if text.strip():
+            if blank or text.strip():
                 yield number, text
 
 
@@ -114,13 +121,13 @@ def write_lines(path: PathLike, lines: Iterable[str]) -> None:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes; what goes wrong with the file is a FormatError.
+    """Open a file, or standard input, for reading bytes; what goes wrong with it is a FormatError.
 
     Raises:
         FormatError: the file is missing, a folder, forbidden, or fails while it is read.
     """
     try:
-        handle = path.open("rb")
+        handle = io.BufferedReader(_stdin()) if path == STDIN else path.open("rb")
     except (OSError, ValueError) as error:  # ValueError: the path itself holds a NUL character
         raise unreadable(path, error) from error
     try:
@@ -138,6 +145,16 @@ def unreadable(path: Path, error: Exception) -> FormatError:
         return FormatError("it is a folder, not a file", where=path, remedy="Name a file in it")
     reason = getattr(error, "strerror", None) or error
     return FormatError(f"it cannot be read ({reason})", where=path, remedy="Check path and permissions")
+
+
+def _stdin() -> io.RawIOBase:
+    """Standard input as bytes, under a second handle: closing that leaves the process its own."""
+    if sys.stdin is None:
+        raise OSError(0, "there is no standard input")
+    try:
+        return io.FileIO(os.dup(sys.stdin.fileno()))
+    except io.UnsupportedOperation:  # it was replaced by something in memory
+        return io.BytesIO(sys.stdin.buffer.read())  # type: ignore[return-value]  # reads as one
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from askew._atomic import writing_file
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, Finding, Qrels, split_queries
+from askew.data import merge_duplicates as merged
 from askew.errors import LabelError, MatchError, OutputError, ParameterError
 from askew.estimators import Mining
 from askew.formats import list_splits, read_dataset, read_split, refuse_foreign, save_adapter
@@ -70,6 +71,7 @@ def read_splits(
     encoder: str | None = None,
     document_encoder: str | None = None,
     bad_rows: Literal["raise", "drop"] = "raise",
+    merge_duplicates: bool = False,
     seed: int = 0,
 ) -> tuple[Dataset, Dataset | None, tuple[Finding, ...]]:
     """Training and test queries of a folder, never a query in both.
@@ -85,6 +87,7 @@ def read_splits(
         encoder: of queries and documents.
         document_encoder: of documents, if another.
         bad_rows: ``"raise"`` or ``"drop"``.
+        merge_duplicates: give every copy of a judged document its judgements.
         seed: of the hash.
 
     Raises:
@@ -100,6 +103,12 @@ def read_splits(
     findings: tuple[Finding, ...] = ()
     if test_split is not None:
         train, test, findings = _apart(whole, _with(whole, test_split, read_split(folder, test_split)))
+    if merge_duplicates:
+        train, told = merged(train)
+        findings += told
+        if test is not None:
+            test, told = merged(test)
+            findings += tuple(replace(one, code=f"test-{one.code}", message=_of_test(one)) for one in told)
     if labels is None:
         return train, test, findings
     if labels > len(train.labelled):
@@ -113,6 +122,10 @@ def read_splits(
         chosen = set(taken)
         test = train.only(query for query in train.qrels.queries if query not in chosen)
     return train.only(taken), test, findings
+
+
+def _of_test(finding: Finding) -> str:
+    return f"among the test queries, {finding.message}"
 
 
 def _with(whole: Dataset, split: str, qrels: Qrels) -> Dataset:

@@ -8,10 +8,11 @@ from os import PathLike
 from typing import Any, Literal
 
 from askew.adapters.adapter import Similarity
-from askew.data import EmbeddingSet, Finding, Run, examine
+from askew.data import EmbeddingSet, Finding, Run, examine, find_twins
+from askew.data import merge_duplicates as merged
 from askew.errors import ParameterError
 from askew.evaluation import Comparison, Evaluation, evaluate
-from askew.formats import list_splits, load_adapter, read_dataset, read_split
+from askew.formats import list_splits, load_adapter, read_dataset, read_side_texts, read_split
 from askew.workflows.assess import MEASURES, assess_parts, depth_for, remembered, search_judged, trained_on
 
 __all__ = ["Score", "default_split", "look_over", "score"]
@@ -54,6 +55,7 @@ def score(
     measures: Sequence[str] = MEASURES,
     similarity: Similarity | None = None,
     bad_rows: Literal["raise", "drop"] = "raise",
+    merge_duplicates: bool = False,
     seed: int = 0,
 ) -> Score:
     """Measure on a folder's judgements.
@@ -68,6 +70,8 @@ def score(
         measures: names that ir-measures knows.
         similarity: of the base, or instead of the adapter's own.
         bad_rows: ``"raise"`` or ``"drop"``.
+        merge_duplicates: give every copy of a judged document its judgements; for a run, which
+            needs no embeddings, every document of the same text.
         seed: of the resampling.
 
     Raises:
@@ -78,20 +82,33 @@ def score(
         raise ParameterError("both an adapter and a run are given", remedy="Evaluate one at a time")
     split = default_split(folder, split)
     if run is not None:
-        evaluation = evaluate(run, read_split(folder, split), measures)
+        qrels = read_split(folder, split)
+        if merge_duplicates:
+            texts = read_side_texts(folder, "documents")
+            qrels = find_twins(None, texts, qrels.documents(), corpus=texts).spread(qrels, texts)
+        evaluation = evaluate(run, qrels, measures)
         return Score(str(split), evaluation, (), _unmatched(evaluation))
     dataset = read_dataset(
-        folder, split=split, encoder=encoder, document_encoder=document_encoder, bad_rows=bad_rows, texts=False
+        folder,
+        split=split,
+        encoder=encoder,
+        document_encoder=document_encoder,
+        bad_rows=bad_rows,
+        texts=merge_duplicates,
     )
+    told: tuple[Finding, ...] = ()
+    if merge_duplicates:
+        dataset, told = merged(dataset)
     if adapter is None:
-        findings = (*examine(dataset, similarity=similarity or "dot"), *_strangers(dataset.queries, dataset.documents))
+        strangers = _strangers(dataset.queries, dataset.documents)
+        findings = (*told, *examine(dataset, similarity=similarity or "dot"), *strangers)
         base = search_judged(dataset, None, name="base", depth=depth_for(measures), similarity=similarity)
         return Score(str(split), evaluate(base, dataset.qrels, measures), (), findings)
     held = load_adapter(adapter)
     held = replace(held, similarity=similarity or held.similarity)
     parts = assess_parts(dataset, held, held.provenance.seen, measures=measures, seed=seed)
     comparisons = tuple((subset, comparison) for subset, found in parts for comparison in found.comparisons)
-    findings = (*examine(dataset, similarity=held.similarity), *trained_on(dataset, remembered(held)))
+    findings = (*told, *examine(dataset, similarity=held.similarity), *trained_on(dataset, remembered(held)))
     return Score(str(split), parts[0][1].adapted, comparisons, findings)
 
 
