@@ -20,6 +20,12 @@ _Rows: TypeAlias = Callable[[Path, Layout], Iterator[Row]]
 _Matrix: TypeAlias = Callable[[Path], Held]
 
 
+def _no_columns(path: Path) -> Sequence[str]:
+    """Of a file that holds no table."""
+    del path
+    return ()
+
+
 @dataclass(frozen=True)
 class Format:
     """What can be read from files of one ending.
@@ -34,7 +40,7 @@ class Format:
 
     rows: _Rows | None = None
     matrix: _Matrix | None = None
-    columns: Callable[[Path], Sequence[str]] = lambda _: ()
+    columns: Callable[[Path], Sequence[str]] = _no_columns
     packed: bool = False
 
 
