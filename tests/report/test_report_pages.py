@@ -93,6 +93,7 @@ def hostile(text: str, full: FitSummary) -> FitSummary:
         learning=None if full.learning is None else dataclasses.replace(full.learning, sentence=text),
         candidates=(Candidate(name=text, strength=0.1, mean=0.3, standard_error=0.1, chosen=True),),
         comparisons=(dataclasses.replace(full.comparisons[0], measure=text, subset=text),),
+        elsewhere=(dataclasses.replace(full.comparisons[0], measure=text, subset=text),),
         per_query=(QueryGain(query_id=text, text=text, base=0.1, adapted=0.2),),
         helped=(case,),
         hurt=(case,),
@@ -126,7 +127,7 @@ def test_markdown_keeps_hostile_strings_in_their_places(full: FitSummary, text: 
             line.startswith(kind) for line in tame.splitlines()
         )
     bars = [len(re.findall(r"(?<!\\)\|", line)) for line in prose.splitlines() if line.startswith("|")]
-    assert bars == [11] * 3 + [7] * 3 + [5] * 9
+    assert bars == [11] * 6 + [7] * 3 + [5] * 9
 
 
 def test_the_fence_is_longer_than_any_in_the_command(full: FitSummary) -> None:

@@ -89,6 +89,13 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="PATH", help="The HTML report; by default OUTPUT.html, beside the adapter.")
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DATA", help="Also judge by this data: keep the base if it loses there. Repeatable."),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(metavar="X", help="The loss in nDCG@10 that --also tolerates.", min=0)
+    ] = 0.01,
     keep_scale: Annotated[
         bool, typer.Option("--keep-scale", help="Give adapted scores the base's size, so that thresholds survive.")
     ] = False,
@@ -102,9 +109,11 @@ def fit(
 ) -> None:
     """Fit an adapter to labels, and say whether it is worth it."""
     from askew.estimators import Mining
+    from askew.formats import read_dataset
     from askew.workflows.assess import MEASURES
     from askew.workflows.deliver import deliver, read_splits
     from askew.workflows.fit import NEGATIVES
+    from askew.workflows.score import default_split
 
     if margin is not None and negatives is not NegativesPolicy.MARGIN:
         raise ParameterError(
@@ -138,6 +147,18 @@ def fit(
             threshold=threshold,
             curve=not no_curve,
             keep_scale=keep_scale,
+            also=[
+                read_dataset(
+                    folder,
+                    split=default_split(folder, None),
+                    encoder=encoder,
+                    document_encoder=document_encoder,
+                    bad_rows=bad_rows.value,
+                    texts=False,
+                )
+                for folder in also or ()
+            ],
+            tolerance=tolerance,
             seed=seed,
             findings=findings,
             command=shlex.join(["askew", *sys.argv[1:]]),
@@ -179,6 +200,8 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
         say(f"Chosen: {choice.chosen}, {tried}.")
     if delivery.summary.geometry is not None:
         say(delivery.summary.geometry.sentence)
+    for found in delivery.fit.elsewhere:
+        say(f"Elsewhere: {found.reason}.")
     if delivery.fit.curve is not None:
         say(f"Labels: {delivery.fit.curve.reason}.")
     if delivery.fit.nearest is not None:

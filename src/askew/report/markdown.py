@@ -27,6 +27,7 @@ def render_markdown(summary: FitSummary) -> str:
         f"# {_text(shown.title)}",
         _verdict(shown),
         _comparisons(shown.comparisons),
+        _elsewhere(shown.elsewhere),
         _candidates(shown),
         _learning(shown),
         _cases("Most helped", shown.helped),
@@ -55,6 +56,14 @@ def _verdict(summary: FitSummary) -> str:
 def _comparisons(comparisons: Sequence[Comparison]) -> str:
     if not comparisons:
         return "No test queries were given: the evidence is the cross-fitted one."
+    return "## Base against adapted\n\n" + _compared(comparisons)
+
+
+def _elsewhere(comparisons: Sequence[Comparison]) -> str:
+    return "## On other data\n\n" + _compared(comparisons) if comparisons else ""
+
+
+def _compared(comparisons: Sequence[Comparison]) -> str:
     rows = [
         (
             _text(row.measure),
@@ -71,7 +80,7 @@ def _comparisons(comparisons: Sequence[Comparison]) -> str:
         for row in comparisons
     ]
     head = "measure,subset,n,base,adapted,difference,interval,p,won / lost / tied,headroom"
-    return "## Base against adapted\n\n" + _table(head.split(","), rows, words=2)
+    return _table(head.split(","), rows, words=2)
 
 
 def _candidates(summary: FitSummary) -> str:

@@ -326,6 +326,7 @@ class FitSummary(Record):
         learning: the gain by number of labels; None where it was not measured.
         drift: scores before and after, on the test queries; None without any.
         comparisons: on the test split, the leading one first; empty without one.
+        elsewhere: on other datasets, named by their `subset`.
         per_query: every compared query, by the first comparison's measure (`measure` without one).
         helped: the queries with the largest gains, largest first; a page shows ten.
         hurt: the queries with the largest losses, largest first; a page shows ten.
@@ -354,6 +355,7 @@ class FitSummary(Record):
     learning: Learning | None = None
     drift: Drift | None = None
     comparisons: tuple[Comparison, ...] = ()
+    elsewhere: tuple[Comparison, ...] = ()
     per_query: tuple[QueryGain, ...] = ()
     helped: tuple[QueryCase, ...] = ()
     hurt: tuple[QueryCase, ...] = ()

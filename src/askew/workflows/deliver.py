@@ -21,6 +21,7 @@ from askew.protocols import Progress
 from askew.report import FitSummary, render_html
 from askew.workflows.assess import MEASURES, depth_for
 from askew.workflows.fit import Fit, Traffic, fit
+from askew.workflows.off_domain import TOLERANCE
 from askew.workflows.summarise import summarise
 from askew.workflows.trial import Trial, in_service, try_out
 
@@ -53,6 +54,7 @@ class Delivery:
         return {
             "verdict": self.fit.choice.verdict.to_json(),
             "chosen": self.fit.choice.chosen.to_json(),
+            "also": [found.to_json() for found in self.fit.elsewhere],
             "learning_curve": None if self.fit.curve is None else self.fit.curve.to_json(),
             **trial,
             "mined": dict(self.fit.mined),
@@ -173,6 +175,8 @@ def deliver(
     threshold: float = 1.0,
     curve: bool = True,
     keep_scale: bool = False,
+    also: Sequence[Dataset] = (),
+    tolerance: float = TOLERANCE,
     seed: int = 0,
     findings: Sequence[Finding] = (),
     command: str = "askew.fit",
@@ -197,6 +201,8 @@ def deliver(
         threshold: standard errors that the cross-fitted gain has to exceed.
         curve: measure the gain by number of labels for the report.
         keep_scale: keep the base's scale of scores; see `fit`.
+        also: datasets that the adapter is not made for; see `fit`.
+        tolerance: the loss on these that is tolerated.
         seed: of the folds' hash and of the resampling.
         findings: what reading the data found already.
         command: how to get this again, for the report.
@@ -224,6 +230,8 @@ def deliver(
         threshold=threshold,
         curve=curve,
         keep_scale=keep_scale,
+        also=also,
+        tolerance=tolerance,
         seed=seed,
         progress=progress,
     )

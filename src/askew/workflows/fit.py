@@ -17,15 +17,18 @@ from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
 from askew.estimators import Choice, Estimator, Labels, Mining, Ridge, Setting, Softmax, choose, has_shared
+from askew.estimators.choose import RankScore
 from askew.estimators.evidence import Regime
 from askew.estimators.paths import is_whole
 from askew.linalg.fixed import Float64Array
 from askew.operators import BilinearOperator, Term, Zero
 from askew.protocols import Progress
+from askew.workflows.assess import base_of
 from askew.workflows.footing import check_labelled, prior_of, rank_score
 from askew.workflows.learning import GainCurve, gain_curve
 from askew.workflows.mining_report import report_mining
 from askew.workflows.nearest import NearestPast, choose_nearest, outdone
+from askew.workflows.off_domain import TOLERANCE, OffDomain, check_elsewhere, check_tolerance, look_elsewhere
 from askew.workflows.scale import check_scale, scale_of_base
 
 __all__ = ["NEGATIVES", "Fit", "Traffic", "fit"]
@@ -50,6 +53,7 @@ class Fit:
         nearest: the baseline of recurring traffic; None where all traffic is fresh.
         mined: how negatives were mined, as plain values; see `mining_report`.
         curve: the gain by number of labels; None where it was not asked for, or there are too few.
+        elsewhere: what the candidate does to other datasets.
     """
 
     adapter: Adapter
@@ -59,6 +63,7 @@ class Fit:
     nearest: NearestPast | None = None
     mined: Mapping[str, Any] = field(default_factory=dict)
     curve: GainCurve | None = None
+    elsewhere: tuple[OffDomain, ...] = ()
 
 
 def fit(
@@ -73,6 +78,8 @@ def fit(
     threshold: float = 1.0,
     curve: bool = False,
     keep_scale: bool = False,
+    also: Sequence[Dataset] = (),
+    tolerance: float = TOLERANCE,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Fit:
@@ -98,6 +105,9 @@ def fit(
         threshold: standard errors.
         curve: measure the gain by number of labels too, with the family chosen; about an eighth more work.
         keep_scale: scale adapted queries so that dot products have the base's size, for thresholds in use.
+        also: datasets that the adapter is not made for, such as general queries, by the same encoders. The base is
+            kept if the mean nDCG@10 of one falls by more than is tolerated.
+        tolerance: the loss that is.
         seed: salt of the hashes; nothing else is random.
         progress: called with the fits done and the fits to do.
 
@@ -122,6 +132,9 @@ def fit(
     check_labelled(dataset)
     if keep_scale:
         check_scale(similarity)
+    check_tolerance(tolerance)
+    for other in also:
+        check_elsewhere(dataset, other)
     share = _recurring(traffic)
     _check_ranks(dataset, ranks)
     prior = prior_of(dataset)
@@ -147,30 +160,15 @@ def fit(
         workers=workers,
         progress=progress,
     )
-    grown = None
-    if curve and choice.verdict.queries and tried:
-        leading = _leading(tried, choice)
-        with suppress(LabelError):  # too few labels for one
-            grown = gain_curve(
-                labels,
-                prior=prior,
-                estimators=[leading],
-                rank_score=scoring,
-                traffic=share,
-                threshold=threshold,
-                repeats=_REPEATS,
-                whole=_of(leading, choice),
-                seed=seed,
-                workers=workers,
-            )
+    grown = _grown(labels, prior, tried, scoring, choice, seed, workers) if curve else None
     delta = _final(labels, prior, tried, choice)
     settings = {"seed": seed, "folds": folds, "similarity": similarity, "traffic": share, "mining": mining.__dict__}
-    provenance = _provenance(dataset, labels, choice, settings)
-    adapt = choice.verdict.decision == "adapt"
-    base = Adapter(BilinearOperator(prior), similarity, provenance)
-    candidate = Adapter(BilinearOperator(prior, delta), similarity, provenance)
+    candidate = Adapter(BilinearOperator(prior, delta), similarity, _provenance(dataset, labels, choice, settings))
     if keep_scale:
         candidate = replace(candidate, scale=scale_of_base(dataset, candidate))
+    elsewhere = look_elsewhere(candidate, also, tolerance=tolerance, seed=seed)
+    choice = _weighing(choice, elsewhere)
+    candidate = replace(candidate, provenance=_provenance(dataset, labels, choice, settings))
     nearest = choose_nearest(dataset, labels, prior, similarity=similarity) if share > 0 else None
     mined, told = report_mining(dataset, labels, prior, mining, similarity=similarity, seed=seed)
     findings = (
@@ -179,7 +177,8 @@ def fit(
         *told,
         *(outdone(nearest, choice.verdict.gain, len(labels)) if nearest is not None and share == 1 else ()),
     )
-    return Fit(candidate if adapt else base, candidate, choice, findings, nearest, mined, grown)
+    adapter = candidate if choice.verdict.decision == "adapt" else base_of(candidate)
+    return Fit(adapter, candidate, choice, findings, nearest, mined, grown, elsewhere)
 
 
 def _check_ranks(dataset: Dataset, ranks: Sequence[int]) -> None:
@@ -236,6 +235,44 @@ def _leading(estimators: Sequence[Estimator], choice: Choice) -> Estimator:
         choice.chosen if choice.chosen.estimator else choice.candidates[max(rows, key=lambda row: float(bounds[row]))]
     )
     return next(one for one in estimators if (one.name, one.family) == (best.estimator, best.family))
+
+
+def _grown(
+    labels: Labels,
+    prior: Term,
+    estimators: Sequence[Estimator],
+    scoring: RankScore,
+    choice: Choice,
+    seed: int,
+    workers: int,
+) -> GainCurve | None:
+    """The learning curve of what leads; None where nothing was measured, or labels are too few for one."""
+    if not choice.verdict.queries or not estimators:
+        return None
+    leading = _leading(estimators, choice)
+    with suppress(LabelError):
+        return gain_curve(
+            labels,
+            prior=prior,
+            estimators=[leading],
+            rank_score=scoring,
+            traffic=choice.traffic,
+            threshold=choice.verdict.threshold,
+            repeats=_REPEATS,
+            whole=_of(leading, choice),
+            seed=seed,
+            workers=workers,
+        )
+    return None
+
+
+def _weighing(choice: Choice, elsewhere: Sequence[OffDomain]) -> Choice:
+    """The choice with the verdict that other datasets leave of it: a loss that nobody tolerates keeps the base."""
+    lost = [found for found in elsewhere if found.exceeded]
+    if choice.verdict.decision == "keep" or not lost:
+        return choice
+    reason = f"{choice.verdict.reason}, but {'; '.join(found.reason for found in lost)}"
+    return replace(choice, verdict=replace(choice.verdict, decision="keep", reason=reason))
 
 
 def _of(estimator: Estimator, choice: Choice) -> dict[Regime, Float64Array]:

@@ -72,6 +72,7 @@ def summarise(
         learning=None if fitted.curve is None else recorded(fitted.curve),
         drift=None if all_documents is None else _drift(all_documents),
         comparisons=tuple(_comparison(subset, found) for subset, found in (*trial.comparisons, *trial.others)),
+        elsewhere=tuple(_comparison(found.dataset, row) for found in fitted.elsewhere for row in found.comparisons),
         per_query=() if all_documents is None or test is None else _per_query(all_documents, test),
         helped=helped,
         hurt=hurt,
