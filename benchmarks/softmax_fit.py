@@ -4,7 +4,7 @@
 
 For each number of labels and dimension, medians: mining the negatives (labels.build), ridge's whole
 path, softmax at one strength (0.1) and over its nine, and the path again with 512 common documents
-in place of 1,024. Both families, seed 0. The data are hard: clusters, and queries that lie far from
+in place of 4,096. Both families, seed 0. The data are hard: clusters, and queries that lie far from
 their documents, so that the solver has work to do.
 """
 

@@ -37,8 +37,8 @@ Traffic = Literal["fresh", "recurring"] | float
 
 #: Negatives mined a query: what a fit uses, less those that folds take away.
 NEGATIVES = 16
-# Parts of the labels that one point of a learning curve is the mean of.
-_REPEATS = 2
+# Parts of the labels that one point of a learning curve is the mean of: all queries judge each.
+_REPEATS = 1
 
 
 @dataclass(frozen=True, eq=False)
