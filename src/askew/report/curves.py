@@ -141,7 +141,7 @@ def drift_figure(drift: Drift | None) -> str:
         title="Scores before and after",
         description=f"Half of the first {drift.depth} results of {drift.queries} queries score {middle.base:.4g} or "
         f"more before and {middle.adapted:.4g} or more after.",
-        x_label="share of results that pass, %",
+        x_label="results that pass, %",
         y_label="score",
     )
 

@@ -48,12 +48,13 @@ class Delivery:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        nearest, trial = self.fit.nearest, self.trial.to_json()
+        nearest, trial, lead = self.fit.nearest, self.trial.to_json(), self.fit.choice.geometry()
         if nearest is not None:
             trial["nearest_past_query"] = {**nearest.to_json(), "tests": trial["nearest_past_query"] or []}
         return {
             "verdict": self.fit.choice.verdict.to_json(),
             "chosen": self.fit.choice.chosen.to_json(),
+            "geometry": None if lead is None else lead.to_json(),
             "also": [found.to_json() for found in self.fit.elsewhere],
             "learning_curve": None if self.fit.curve is None else self.fit.curve.to_json(),
             **trial,
