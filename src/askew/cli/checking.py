@@ -17,6 +17,7 @@ from askew.cli.options import (
     DocumentEncoder,
     Encoder,
     SimilarityName,
+    SimilarityOption,
     similarity,
 )
 
@@ -33,9 +34,7 @@ def check(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A folder, as for fit.")],
     encoder: Encoder = None,
     document_encoder: DocumentEncoder = None,
-    similarity_name: Annotated[
-        SimilarityName, typer.Option("--similarity", help="How your index scores.")
-    ] = SimilarityName.DOT,
+    similarity_name: SimilarityOption = SimilarityName.DOT,
     merge_duplicates: Annotated[
         bool, typer.Option("--merge-duplicates", help="Show what the option of that name changes in fit and evaluate.")
     ] = False,

@@ -19,12 +19,15 @@ from askew.cli.options import (
     BadRowsPolicy,
     DocumentEncoder,
     Encoder,
+    LabelCount,
     Measures,
     MergeDuplicates,
     NegativesPolicy,
     Quiet,
     Seed,
     SimilarityName,
+    SimilarityOption,
+    Split,
     similarity,
     traffic_share,
 )
@@ -47,21 +50,15 @@ def fit(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="The folder to write the adapter to.")],
-    split: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Where the labels are; train by default, or the only one.")
-    ] = None,
+    split: Split = None,
     test_split: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Reported on, never chosen by; test by default where there is one."),
     ] = None,
-    labels: Annotated[
-        int | None, typer.Option(metavar="N", help="Use this many labelled queries; all by default.", min=1)
-    ] = None,
+    labels: LabelCount = None,
     encoder: Encoder = None,
     document_encoder: DocumentEncoder = None,
-    similarity_name: Annotated[
-        SimilarityName, typer.Option("--similarity", help="How your index scores.")
-    ] = SimilarityName.DOT,
+    similarity_name: SimilarityOption = SimilarityName.DOT,
     traffic: Annotated[
         str, typer.Option(metavar="KIND", help="fresh, recurring, or the share of recurring traffic, such as 0.3.")
     ] = "fresh",

@@ -17,9 +17,12 @@ from askew.cli.options import (
     BadRowsPolicy,
     DocumentEncoder,
     Encoder,
+    LabelCount,
     Quiet,
     Seed,
     SimilarityName,
+    SimilarityOption,
+    Split,
     similarity,
 )
 
@@ -46,12 +49,6 @@ class WhiteningName(StrEnum):
 
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A folder, as for fit.")]
-Split = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Where the labels are; train by default, or the only one.")
-]
-LabelCount = Annotated[
-    int | None, typer.Option(metavar="N", help="Use this many labelled queries; all by default.", min=1)
-]
 Ranks = Annotated[
     list[int] | None,
     typer.Option(
@@ -72,7 +69,6 @@ Partial = Annotated[
     typer.Option("--partial", help="Also try fits that share some of their rows, and choose how many with the rank."),
 ]
 Figure = Annotated[Path | None, typer.Option(metavar="PATH", help="Also draw the curve, as an SVG file.")]
-SimilarityOption = Annotated[SimilarityName, typer.Option("--similarity", help="How your index scores.")]
 
 
 def select(

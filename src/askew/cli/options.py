@@ -18,6 +18,7 @@ __all__ = [
     "DocumentEncoder",
     "Encoder",
     "JudgedSplit",
+    "LabelCount",
     "Measures",
     "MergeDuplicates",
     "NegativesPolicy",
@@ -25,6 +26,8 @@ __all__ = [
     "Quiet",
     "Seed",
     "SimilarityName",
+    "SimilarityOption",
+    "Split",
     "similarity",
     "traffic_share",
 ]
@@ -68,6 +71,9 @@ Measures = Annotated[
         help="As ir-measures calls it; one without a cutoff sees 100 documents. Repeatable.  [default: nDCG@10, R@100]",
     ),
 ]
+LabelCount = Annotated[
+    int | None, typer.Option(metavar="N", help="Use this many labelled queries; all by default.", min=1)
+]
 MergeDuplicates = Annotated[
     bool, typer.Option("--merge-duplicates", help="Give every copy of a judged document its judgements.")
 ]
@@ -84,6 +90,10 @@ JudgedSplit = Annotated[
     typer.Option(metavar="NAME", help="Whose judgements; test by default where there is one, else as for fit."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.")]
+Split = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Where the labels are; train by default, or the only one.")
+]
+SimilarityOption = Annotated[SimilarityName, typer.Option("--similarity", help="How your index scores.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Salt of every hash and seed of every resampling.", min=0)]
 
 

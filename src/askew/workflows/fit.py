@@ -103,7 +103,7 @@ def fit(
         mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
         folds: number of folds, at least 3: nested fits leave out two.
         threshold: standard errors.
-        curve: measure the gain by number of labels too, with the family chosen; about an eighth more work.
+        curve: measure the gain by number of labels too, with the family chosen; some more work.
         keep_scale: scale adapted queries so that dot products have the base's size, for thresholds in use.
         also: datasets that the adapter is not made for, such as general queries, by the same encoders. The base is
             kept if the mean nDCG@10 of one falls by more than is tolerated.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,11 @@ import numpy as np
 from askew.data import stable_hash
 from askew.errors import LabelError
 from askew.estimators import Estimator, Labels, cautious
+from askew.estimators.choose import RankScore
 from askew.estimators.evidence import Regime, standard_error, weighed
 from askew.geometry import Forecast, LearningCurve
-from askew.linalg import FloatArray, one_thread
+from askew.geometry.selection import NOISE_LIMIT
+from askew.linalg import one_thread
 from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import Term
 from askew.protocols import Progress
@@ -29,10 +31,6 @@ _FEWEST = 16
 _POINTS = 3
 # How far ahead a number of labels is looked for: a forecast further out is a guess.
 _FURTHEST = 16.0
-# Standard errors either side: a nominal 90% interval.
-_Z = 1.645
-
-_RankScore = Callable[[FloatArray, IntArray, IntArray], Float64Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +108,7 @@ def gain_curve(
     *,
     prior: Term,
     estimators: Sequence[Estimator],
-    rank_score: _RankScore,
+    rank_score: RankScore,
     traffic: float = 0.0,
     threshold: float = 1.0,
     repeats: int = 8,
@@ -183,7 +181,7 @@ def gain_curve(
 
 def recorded(curve: GainCurve) -> Learning:
     """The curve as a report holds it: measured points, and the forecast from the last of them to four times as many."""
-    band = [_Z * error for error in curve.errors]
+    band = [NOISE_LIMIT * error for error in curve.errors]
     measured = [
         LearningPoint(labels=count, gain=gain, low=gain - half, high=gain + half, measured=True)
         for count, gain, half in zip(curve.counts, curve.gains, band, strict=True)
@@ -206,7 +204,7 @@ class _Design:
         regime: Regime,
         prior: Term,
         estimators: Sequence[Estimator],
-        rank_score: _RankScore,
+        rank_score: RankScore,
         seed: int,
     ) -> None:
         self.regime: Regime = regime
