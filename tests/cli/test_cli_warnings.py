@@ -157,7 +157,7 @@ def test_one_relevant_document_for_all_keeps_the_base(task: Any, askew: Askew, t
     said = askew("fit", task.root, "-o", tmp_path / "a")
     assert said.code == 0
     assert said.out.startswith(
-        "verdict: keep your base\nThe relevant documents of all labelled queries are one document"
+        "verdict: keep your base\nThe relevant documents of all labelled queries fall into one fold"
     )
     assert askew("inspect", tmp_path / "a", "--json").json()["correction"] == "none: the base itself"
 

@@ -461,6 +461,36 @@ def test_one_map_or_two_compares_the_best_of_each_family_query_by_query(traffic:
     assert found.to_json()["geometry"]["dual"] == lead.dual.to_json()
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_best_of_a_family_may_stand_anywhere_on_its_path(place: int) -> None:
+    labels = small_labels()
+    good = [1.0, 1.0, 1.0]
+    good[place] = 2.0
+
+    def rank_score(adapted: FloatArray, rows: np.ndarray, seen: np.ndarray) -> Float64Array:
+        moved = np.rint(np.abs(adapted - labels.queries[rows]).max(axis=1) * 10)  # the number of the strength, or 0
+        value = np.where(moved == 0, 0.0, np.take([0.0, *good], moved.astype(int)))
+        return np.stack([value, value])
+
+    @dataclass(frozen=True)
+    class Step(Constant):
+        def path(self, labels: Labels, prior: Term) -> Path:
+            found = [np.diag([0.1 * (one + 1)] * 3) for one in range(3)]
+            return Path.dual(self.strengths, self.ranks, None, found)
+
+    known = replace(labels, queries=np.eye(3)[np.arange(len(labels)) % 3])
+    labels = known
+    found = choose(
+        known,
+        priors={"identity": Identity(3)},
+        estimators=[Step((0.1, 1.0, 10.0)), Step((0.1, 1.0, 10.0), family="shared")],
+        rank_score=rank_score,
+    )
+    lead = found.geometry()
+    assert lead is not None
+    assert (lead.dual.strength, lead.shared.strength) == ((0.1, 1.0, 10.0)[place],) * 2
+
+
 def test_one_family_alone_is_not_compared() -> None:
     labels = small_labels()
     found = choose(

@@ -130,7 +130,10 @@ def _too_few(labels: Labels, traffic: float) -> str | None:
         return f"{len(labels)} labelled queries are too few to tell a gain from luck: label at least {_FEWEST_LABELS}"
     fresh, plain = len(np.unique(labels.query_fold)), len(np.unique(labels.plain_fold))
     if traffic < 1 and fresh < 2:
-        return "the relevant documents of all labelled queries are one document, or copies of it"
+        return (
+            "the relevant documents of all labelled queries fall into one fold, as one document and its copies do: "
+            "label queries with other relevant documents, or ask for more folds"
+        )
     if (traffic < 1 and fresh < _FEWEST_FOLDS) or (traffic > 0 and plain < _FEWEST_FOLDS):
         return (
             f"the labelled queries fall into 2 folds or fewer, and nesting needs {_FEWEST_FOLDS}: label queries with "

@@ -39,6 +39,8 @@ class LearningCurve:
         distance: b.
         exponent: c, 0.05 to 3; at an end of that range the data do not tell it.
         draws: (B, 3) the same of each bootstrap draw.
+        last: the count and the score that `ahead` starts from: those of the largest count.
+        simulated: (B,) the score there that each draw was fitted to, less the fitted one.
 
     >>> counts = [32, 64, 128, 256, 512]
     >>> curve = LearningCurve.fit(counts, [0.5 - 2 / n for n in counts], errors=[1e-4] * 5)
@@ -50,6 +52,8 @@ class LearningCurve:
     distance: float
     exponent: float
     draws: Float64Array
+    last: tuple[float, float]
+    simulated: Float64Array
 
     @classmethod
     def fit(
@@ -91,7 +95,9 @@ class LearningCurve:
         noise = np.random.default_rng(seed).normal(size=(draws, len(n))) * given
         weights = given if np.all(given > 0) else np.ones(len(n))
         ceiling, distance, exponent = best.tolist()
-        return cls(ceiling, distance, exponent, _solve(n, fitted + noise, weights))
+        end = int(np.argmax(n))
+        last = float(n[end]), float(y[end])
+        return cls(ceiling, distance, exponent, _solve(n, fitted + noise, weights), last, noise[:, end])
 
     def at(self, count: float) -> Forecast:
         """The score at a number of labels.
@@ -103,6 +109,26 @@ class LearningCurve:
             raise ParameterError(f"a score at {count} labels was asked for", where="count")
         drawn = _values(self.draws, np.array([count]))[:, 0]
         return _forecast(_values(self._parameters(), np.array([count]))[0, 0], drawn)
+
+    def ahead(self, count: float) -> Forecast:
+        """The score of the largest count, and what the curve adds from there to a number of labels.
+
+        Three parameters seldom run through every point, and a forecast that starts beside the last score would
+        promise, or deny, what was measured. At that count it is the score itself, with the interval of its error.
+
+        Raises:
+            ParameterError: the number is not positive.
+        """
+        start, score = self.last
+        here, there = self.at(start), self.at(count)
+        drawn = _values(self.draws, np.array([start, count]))
+        return _forecast(score + there.value - here.value, score + self.simulated + drawn[:, 1] - drawn[:, 0])
+
+    @property
+    def misfit(self) -> float:
+        """How far the last score lies from the curve, in units of the score; above 0 where the score is higher."""
+        start, score = self.last
+        return score - self.at(start).value
 
     def crossing(self, level: float = 0.0) -> Forecast:
         """The number of labels at which the score reaches a level; infinity where its ceiling is below.

@@ -103,13 +103,14 @@ def fit(
         mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
         folds: number of folds, at least 3: nested fits leave out two.
         threshold: standard errors.
-        curve: measure the gain by number of labels too, with the family chosen; some more work.
+        curve: measure the gain by number of labels too, with the family chosen: about a quarter more work. The
+            command does, unless it is told not to.
         keep_scale: scale adapted queries so that dot products have the base's size, for thresholds in use.
         also: datasets that the adapter is not made for, such as general queries, by the same encoders. The base is
             kept if the mean nDCG@10 of one falls by more than is tolerated.
         tolerance: the loss that is.
         seed: salt of the hashes; nothing else is random.
-        progress: called with the fits done and the fits to do.
+        progress: called with the fits done and the fits to do; a curve counts its own, from 1 again.
 
     Raises:
         LabelError: no labelled query can teach.
@@ -160,7 +161,7 @@ def fit(
         workers=workers,
         progress=progress,
     )
-    grown = _grown(labels, prior, tried, scoring, choice, seed, workers) if curve else None
+    grown = _grown(labels, prior, tried, scoring, choice, seed, workers, progress) if curve else None
     delta = _final(labels, prior, tried, choice)
     settings = {"seed": seed, "folds": folds, "similarity": similarity, "traffic": share, "mining": mining.__dict__}
     candidate = Adapter(BilinearOperator(prior, delta), similarity, _provenance(dataset, labels, choice, settings))
@@ -245,6 +246,7 @@ def _grown(
     choice: Choice,
     seed: int,
     workers: int,
+    progress: Progress | None,
 ) -> GainCurve | None:
     """The learning curve of what leads; None where nothing was measured, or labels are too few for one."""
     if not choice.verdict.queries or not estimators:
@@ -260,8 +262,10 @@ def _grown(
             threshold=choice.verdict.threshold,
             repeats=_REPEATS,
             whole=_of(leading, choice),
+            decision=choice.verdict.decision,
             seed=seed,
             workers=workers,
+            progress=progress,
         )
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,11 +31,18 @@ _FEWEST = 16
 _POINTS = 3
 # How far ahead a number of labels is looked for: a forecast further out is a guess.
 _FURTHEST = 16.0
+# Numbers of labels looked at up to there: a quarter of a doubling apart, which a forecast can hardly tell apart.
+_STEPS = 17
+
+Decision = Literal["adapt", "keep"]
 
 
 @dataclass(frozen=True, eq=False)
 class GainCurve:
     """The cross-fitted gain of adapting against the number of labels, and where it leads.
+
+    It is not nested: the strength of a fold is chosen by fits that have seen the fold's labels. A verdict is, and
+    may say keep where the curve is above what a verdict would ask for.
 
     Attributes:
         counts: S numbers of labels, ascending.
@@ -43,6 +50,8 @@ class GainCurve:
         errors: S standard errors, over queries.
         curve: fitted to them.
         threshold: standard errors that a verdict asks for.
+        fitted: what was fitted, in words.
+        decision: the verdict on all labels, where there is one.
     """
 
     counts: tuple[float, ...]
@@ -50,6 +59,8 @@ class GainCurve:
     errors: tuple[float, ...]
     curve: LearningCurve
     threshold: float
+    fitted: str
+    decision: Decision | None = None
 
     @property
     def labels(self) -> float:
@@ -61,28 +72,33 @@ class GainCurve:
         return float(self.threshold * self.errors[-1] * np.sqrt(self.labels / count))
 
     def pays_from(self) -> float | None:
-        """The least number of labels, of n to 16n, whose expected gain exceeds what a verdict asks for."""
-        for count in self.labels * np.geomspace(1, _FURTHEST, 65):
-            value = self.gains[-1] if count == self.labels else self.curve.at(float(count)).value
-            if value > self.needed(count):
+        """The least number of labels, of n to 16n, whose expected gain exceeds what a verdict asks for.
+
+        A verdict on all n stands: n where it is adapt, more where it is keep.
+        """
+        if self.decision == "adapt":
+            return self.labels
+        ahead = self.labels * np.geomspace(1, _FURTHEST, _STEPS)
+        for count in ahead[1:] if self.decision == "keep" else ahead:
+            if self.forecast(count / self.labels).value > self.needed(count):
                 return float(count)
         return None
 
     def forecast(self, times: float) -> Forecast:
-        """The gain at a multiple of the labels."""
-        return self.curve.at(times * self.labels)
+        """The gain at a multiple of the labels: the last one measured, and what the curve adds to it."""
+        return self.curve.ahead(times * self.labels)
 
     @property
     def reason(self) -> str:
         """A sentence: whether adapting pays, from how many labels, and what twice as many would bring."""
         twice, start = self.forecast(2), self.pays_from()
-        ahead = f"{twice.value:+.4f} ({twice.low:+.4f} to {twice.high:+.4f}) is expected at {2 * self.labels:,.0f}"
-        now = f"at {self.labels:,.0f} labels the gain is {self.gains[-1]:+.4f} (standard error {self.errors[-1]:.4f})"
-        now = f"{now}; {ahead}"
+        now = f"the gain of {self.fitted} is {_signed(self.gains[-1])} (standard error {self.errors[-1]:.4f})"
+        ahead = f"{_signed(twice.value)} ({_signed(twice.low)} to {_signed(twice.high)})"
+        now = f"{now} with all {self.labels:,.0f} labels; {ahead} is expected with {2 * self.labels:,.0f}"
         if start == self.labels:
             return f"adapting pays already: {now}"
         if start is None:
-            return f"adapting does not pay within {_FURTHEST:g} times the labels: {now}"
+            return f"adapting is not expected to pay within {_FURTHEST:g} times the labels: {now}"
         return f"adapting is expected to pay from about {start:,.0f} labels on: {now}"
 
     def to_json(self) -> dict[str, Any]:
@@ -100,6 +116,8 @@ class GainCurve:
             ],
             "pays_from": self.pays_from(),
             "threshold": self.threshold,
+            "fitted": self.fitted,
+            "misfit": self.curve.misfit,
         }
 
 
@@ -113,6 +131,7 @@ def gain_curve(
     threshold: float = 1.0,
     repeats: int = 8,
     whole: Mapping[Regime, Float64Array] | None = None,
+    decision: Decision | None = None,
     seed: int = 0,
     workers: int = 1,
     progress: Progress | None = None,
@@ -133,6 +152,7 @@ def gain_curve(
         threshold: standard errors that a verdict asks for.
         whole: regime → (2, C, n) scores with all labels, of the prior and of every setting in order, where they are
             known already; see `Evidence`.
+        decision: the verdict on all labels, where there is one.
         repeats: most parts to fit to at one point; fewer cost less and say less.
         seed: of the hash and of the forecast's bootstrap.
         workers: fits side by side; no result depends on it.
@@ -176,7 +196,7 @@ def gain_curve(
     gains, errors = [float(gain.mean()) for gain in each], [standard_error(gain) for gain in each]
     counts = [len(labels) / count for count in parts]
     curve = LearningCurve.fit(counts, gains, errors=_positive(errors), seed=seed)
-    return GainCurve(tuple(counts), tuple(gains), tuple(errors), curve, threshold)
+    return GainCurve(tuple(counts), tuple(gains), tuple(errors), curve, threshold, _named(estimators), decision)
 
 
 def recorded(curve: GainCurve) -> Learning:
@@ -244,6 +264,19 @@ def _gains(designs: Sequence[_Design], scores: Float64Array, weights: Sequence[f
             pick = int(np.argmax(cautious(steady[:, ~held])))
             total[held] += weight * (first[pick, held] - first[0, held])
     return total
+
+
+def _named(estimators: Sequence[Estimator]) -> str:
+    """As in "ridge (dual or shared)"."""
+    families: dict[str, list[str]] = {}
+    for one in estimators:
+        families.setdefault(one.name, []).append(one.family)
+    return " or ".join(f"{name} ({' or '.join(held)})" for name, held in families.items())
+
+
+def _signed(value: float) -> str:
+    """To four decimals; what rounds to zero has no minus."""
+    return f"{round(value, 4) + 0.0:+.4f}"
 
 
 def _positive(errors: Sequence[float]) -> list[float]:
