@@ -10,7 +10,7 @@ from askew.adapters import Adapter
 from askew.data import Dataset
 from askew.errors import DimensionError, LabelError, ParameterError
 from askew.evaluation import Comparison
-from askew.workflows.assess import MEASURES, assess
+from askew.workflows.assess import assess
 
 __all__ = ["TOLERANCE", "OffDomain", "check_elsewhere", "check_tolerance", "look_elsewhere"]
 
@@ -97,7 +97,6 @@ def look_elsewhere(
     datasets: Sequence[Dataset],
     *,
     tolerance: float = TOLERANCE,
-    measures: Sequence[str] = MEASURES,
     seed: int = 0,
 ) -> tuple[OffDomain, ...]:
     """Compare an adapter with its base on datasets that it was not fitted on.
@@ -106,7 +105,6 @@ def look_elsewhere(
         adapter: what may ship.
         datasets: judged queries over corpora of their own, by the same encoders.
         tolerance: what the mean of the first measure may fall by.
-        measures: names that ir-measures knows.
         seed: of the resampling.
 
     Raises:
@@ -119,7 +117,7 @@ def look_elsewhere(
     for dataset in datasets:
         adapter.check_queries(dataset.queries)
         adapter.check_documents(dataset.documents)
-        assessed = assess(dataset, adapter, measures=measures, seed=seed)
+        assessed = assess(dataset, adapter, seed=seed)
         if assessed is not None:
             found.append(OffDomain(dataset.name, assessed.comparisons, tolerance))
     return tuple(found)
