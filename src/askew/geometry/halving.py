@@ -21,6 +21,7 @@ import numpy as np
 import scipy.linalg
 
 from askew.errors import ParameterError
+from askew.geometry.noise import beyond_rounding
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.spectra import Spectra, check_ranks, inner_products
 from askew.geometry.splits import FEWEST_UNITS, Units, half_splits, halves_of_groups
@@ -63,6 +64,11 @@ class HalfSums:
     signal: Float64Array
     price: Float64Array
     without: Float64Array | None
+
+    @property
+    def groups(self) -> int | None:
+        """G; None without."""
+        return None if self.without is None else len(self.without)
 
     def covariance(self, place: int) -> Float64Array | None:
         """(2, 2) covariance of the means of signal and price at one rank; None without groups.
@@ -268,14 +274,17 @@ def _sums(
     first: Spectra, energy: Float64Array, second: Spectra, other: Float64Array, ranks: tuple[int, ...]
 ) -> Float64Array:
     """(2, K) ⟨V₁, V₂⟩ and ¼‖V₁ - V₂‖²."""
-    shared = inner_products(first, second, ranks).contrast()
+    size = np.sqrt(
+        first.norms(ranks)[0] * second.norms(ranks)[0]
+    )  # of the dual parts, whose shared ones are taken away
+    shared = beyond_rounding(inner_products(first, second, ranks).contrast(), size)
     return np.stack([shared, np.maximum(energy + other - 2 * shared, 0.0) / 4])
 
 
 def _energy(spectra: Spectra, ranks: tuple[int, ...]) -> Float64Array:
     """‖V‖² at every rank: (K,)."""
     dual, shared = spectra.norms(ranks)
-    return dual + shared - 2 * _own_product(spectra, ranks)
+    return beyond_rounding(dual + shared - 2 * _own_product(spectra, ranks), dual)
 
 
 def _own_product(spectra: Spectra, ranks: tuple[int, ...]) -> Float64Array:
