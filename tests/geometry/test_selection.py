@@ -85,8 +85,8 @@ def test_the_jackknife_leaves_each_group_out_of_every_split(count: int, dim: int
     once = (2 * signal + price) / (2 * signal + 2 * price)  # what the jackknife counts twice, once
     error = float(np.sqrt(once * jackknife_covariance(without)[0, 0]))
     assert selection.standard_error == pytest.approx(error, rel=1e-7)
-    half = 1.8945786 * error  # Student's t with 7 degrees of freedom
-    assert selection.interval == pytest.approx((selection.score - half, selection.score + half))
+    width = 1.8945786 * error  # Student's t with 7 degrees of freedom
+    assert selection.interval == pytest.approx((selection.score - width, selection.score + width))
 
 
 def test_signal_and_price_are_the_two_sides_of_an_identity() -> None:

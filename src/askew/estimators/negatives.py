@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from askew._checks import check_count, is_number
 from askew.adapters.adapter import Similarity
 from askew.data import EmbeddingSet, stable_hash
 from askew.errors import ParameterError
@@ -45,10 +46,9 @@ class Mining:
     def __post_init__(self) -> None:
         if self.policy not in ("margin", "top", "random"):
             raise ParameterError(f"there is no policy {self.policy!r}", remedy="Say margin, top or random")
-        if self.count < 0:
-            raise ParameterError(f"{self.count} negatives a query were asked for", remedy="Ask for 0 or more")
-        if not 0 < self.margin <= 1:
-            raise ParameterError(f"the margin is {self.margin}", remedy="Give a number above 0 and at most 1")
+        check_count(self.count, "negatives a query", least=0, where="count")
+        if not is_number(self.margin) or not 0 < self.margin <= 1:
+            raise ParameterError(f"the margin is {self.margin!r}", remedy="Give a number above 0 and at most 1")
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg
 
+from askew._checks import is_number, is_whole, listed
 from askew.errors import ParameterError
 from askew.linalg import FloatArray, one_thread, svd, symmetric_eigen
 from askew.linalg.fixed import Float32Array, Float64Array
@@ -172,28 +173,20 @@ def has_shared(prior: Term) -> bool:
     return isinstance(prior, Identity) or BilinearOperator(prior).is_psd()
 
 
-def is_whole(value: object) -> bool:
-    """Whether it is a whole number, of Python's or numpy's kind.
-
-    >>> is_whole(3), is_whole(3.0), is_whole(True)
-    (True, False, False)
-    """
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def check_settings(family: str, strengths: Sequence[float], ranks: Sequence[int | None]) -> None:
     """Raise ParameterError unless the family exists, strengths are positive numbers, and ranks positive or None."""
     if family not in ("dual", "shared"):
         raise ParameterError(f"there is no family {family!r}", where="family", remedy="Say dual or shared")
-    if not strengths or not all(0 < strength < np.inf for strength in strengths):
+    pulls, bounds = listed(strengths), listed(ranks)
+    if not pulls or not all(is_number(pull) and 0 < pull < np.inf for pull in pulls):
         raise ParameterError(
-            f"the strengths {tuple(strengths)} are not all positive numbers",
+            f"the strengths {pulls or strengths} are not all positive numbers",
             where="strengths",
             remedy="Give numbers between 0.001 and 10",
         )
-    if not ranks or not all(rank is None or (is_whole(rank) and rank >= 1) for rank in ranks):
+    if not bounds or not all(rank is None or (is_whole(rank) and rank >= 1) for rank in bounds):
         raise ParameterError(
-            f"the ranks {tuple(ranks)} are not all positive whole numbers",
+            f"the ranks {bounds or ranks} are not all positive whole numbers",
             where="ranks",
             remedy="Give 1 or more, or None",
         )

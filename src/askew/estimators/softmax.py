@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from askew._checks import is_number, is_whole
 from askew.errors import ParameterError
 from askew.estimators.contrast import Contrast
 from askew.estimators.descent import optima
 from askew.estimators.labels import Labels
-from askew.estimators.paths import Family, Path, check_settings, check_shared, is_whole, span
+from askew.estimators.paths import Family, Path, check_settings, check_shared, span
 from askew.linalg import one_thread
 from askew.linalg.fixed import Float32Array, Float64Array
 from askew.operators import Term
@@ -71,9 +72,10 @@ class Softmax:
     def __post_init__(self) -> None:
         check_settings(self.family, self.strengths, self.ranks)
         whole = is_whole(self.own) and is_whole(self.shared)
-        if not _COLDEST <= self.temperature < np.inf or not whole or self.own < 0 or self.shared < 0:
+        warm = is_number(self.temperature) and _COLDEST <= self.temperature < np.inf
+        if not warm or not whole or self.own < 0 or self.shared < 0:
             raise ParameterError(
-                f"temperature {self.temperature}, {self.own} own and {self.shared} shared negatives",
+                f"temperature {self.temperature!r}, {self.own!r} own and {self.shared!r} shared negatives",
                 remedy=f"Give a temperature of {_COLDEST:g} or more, and whole counts of 0 or more",
             )
 

@@ -23,7 +23,7 @@ from askew.geometry.noise import beyond_rounding
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.selection import Fallback, Selection, Target, decide, interval_of, reduction
 from askew.geometry.separation import Separation, mean_margins
-from askew.geometry.spectra import Spectra, check_ranks
+from askew.geometry.spectra import Spectra, check_ranks, check_whole_ranks
 from askew.geometry.splits import Units
 from askew.linalg import FloatArray
 from askew.linalg.fixed import Float64Array, IntArray
@@ -190,6 +190,7 @@ def held_out_ranking(
         DimensionError: `scores` gave another shape.
         EmbeddingError: `scores` gave NaN or an infinity.
     """
+    check_whole_ranks(ranks)
     design = _Design("ranking", "held-out ranking", ranks, folds, groups, by_document, fallback, seed, workers)
     units = Units(rows, by_document=by_document)
     group, fold = _dealt(units, design)

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from askew._checks import is_number, listed
 from askew.errors import ParameterError
 from askew.geometry.halving import compact, deal_folds, jackknife_covariance, side_by_side, spectra_of
 from askew.geometry.noise import noise_limit
@@ -221,13 +222,14 @@ def partial_fits(
 
 def _forms(dim: int, ranks: Sequence[int], fractions: Sequence[float]) -> tuple[Form, ...]:
     """All forms to try, the smaller first; of one dimension the one with fewer untied rows."""
-    if not all(0 < part < 1 for part in fractions):
+    shares = listed(fractions)
+    if len(shares) != np.size(fractions) or not all(is_number(part) and 0 < part < 1 for part in shares):
         raise ParameterError(
-            f"the shares {tuple(fractions)} to untie are not all between 0 and 1",
+            f"the shares {shares or fractions} to untie are not all between 0 and 1",
             where="fractions",
             remedy="Give such as 0.25, 0.5, 0.75, or none; shared and dual are tried anyway",
         )
-    tried = {(rank, round(part * rank)) for rank in ranks for part in (0.0, *fractions, 1.0)}
+    tried = {(rank, round(part * rank)) for rank in ranks for part in (0.0, *shares, 1.0)}
     forms = [Form(rank, untied, int(partial_dimension(dim, rank, untied=untied))) for rank, untied in tried]
     return tuple(sorted(forms, key=lambda form: (form.dimension, form.untied, form.rank)))
 

@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 import scipy.linalg
 
-from askew.errors import ParameterError
+from askew._checks import check_count
 from askew.geometry.noise import beyond_rounding
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.spectra import Spectra, check_ranks, inner_products
@@ -144,8 +144,7 @@ def usable_groups(units: Units, groups: int) -> int:
     Raises:
         ParameterError: fewer than four are asked for.
     """
-    if groups < FEWEST_UNITS:
-        raise ParameterError(f"{groups} groups were asked for", where="groups", remedy="Ask for 20, or None")
+    check_count(groups, "groups", least=FEWEST_UNITS, where="groups", remedy="Ask for 20, or None")
     return min(groups, len(units))
 
 
@@ -157,8 +156,7 @@ def deal_folds(units: Units, *, folds: int, groups: int | None, seed: int) -> tu
     Raises:
         ParameterError: fewer than two folds or four groups are asked for.
     """
-    if folds < 2:
-        raise ParameterError(f"{folds} folds were asked for", where="folds", remedy="Ask for at least 2")
+    check_count(folds, "folds", least=2, where="folds")
     count = min(folds, len(units))
     used = 0 if groups is None else usable_groups(units, groups)
     if used < 2 * count:
@@ -205,8 +203,7 @@ def side_by_side(
     Raises:
         ParameterError: there are no workers.
     """
-    if workers < 1:
-        raise ParameterError(f"{workers} workers were asked for", where="workers", remedy="Ask for at least 1")
+    check_count(workers, "workers", least=1, where="workers")
     wanted = list(items)
     found: list[Result] = []
     with one_thread(), ThreadPoolExecutor(workers) as pool:

@@ -138,6 +138,9 @@ def _fieller(top: float, bottom: float, covariance: Float64Array, limit: float) 
         covariance: (2, 2) of the two.
         limit: t, standard errors that count as noise.
     """
+    size = max(abs(top), abs(bottom), float(np.sqrt(np.abs(covariance).max())))
+    if size > 0:  # ratios do not depend on it, and fourth powers could leave float64's range
+        top, bottom, covariance = top / size, bottom / size, covariance / size / size
     square = limit**2
     lead = float(bottom**2 - square * covariance[1, 1])
     middle = float(top * bottom - square * covariance[0, 1])

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from askew._checks import check_count, is_number
 from askew.errors import ParameterError
 from askew.geometry.halving import HalfSums, half_sums
 from askew.geometry.noise import NOISE_LIMIT, chance_above_zero, noise_limit
@@ -179,9 +180,16 @@ def interpolation_weight(signal: float, price: float) -> float:
     P_s + α (P_d - P_s) has risk (1 - α)²‖Δ‖² + α² tr Σ / n, least at ‖Δ‖² / (‖Δ‖² + tr Σ / n); a and b estimate
     the two from half-splits. α̂ > ½ exactly where CARS says dual.
 
+    Raises:
+        ParameterError: a number is not finite, or the price is below 0.
+
     >>> interpolation_weight(3.0, 1.0), interpolation_weight(-3.0, 1.0), interpolation_weight(0.0, 0.0)
     (0.75, 0.0, 0.0)
     """
+    if not (is_number(signal) and is_number(price) and np.isfinite(signal) and 0 <= price < np.inf):
+        raise ParameterError(
+            f"the signal is {signal!r} and the price {price!r}", remedy="Give finite numbers, and a price of 0 or more"
+        )
     kept = max(signal, 0.0)
     return kept / (kept + price) if kept > 0 else 0.0
 
@@ -203,8 +211,11 @@ def cars_power(ratio: float, dimension: int, *, splits: int | None = 20) -> floa
     >>> [round(cars_power(2.0, 30, splits=count), 4) for count in (1, 20, None)]
     [0.9029, 0.9656, 0.9694]
     """
-    if not ratio >= 0 or dimension < 1 or (splits is not None and splits < 1):
-        raise ParameterError(f"power at ratio {ratio}, dimension {dimension} and {splits} splits is not defined")
+    check_count(dimension, "dual-only directions", least=1, where="dimension")
+    if splits is not None:
+        check_count(splits, "splits", least=1, where="splits")
+    if not is_number(ratio) or not 0 <= ratio < np.inf:
+        raise ParameterError(f"the ratio is {ratio!r}", where="ratio", remedy="Give a finite number, 0 or more")
     return float(dual_probability(dimension * ratio, dimension, splits=splits))
 
 
