@@ -36,7 +36,10 @@ class Mining:
         margin: of the relevant document's score, at most 1.
 
     Raises:
-        ParameterError: an unknown policy, a negative count, or a margin outside (0, 1].
+        ParameterError: an unknown policy, a count that is negative or not whole, or a margin outside (0, 1].
+
+    >>> Mining("top", count=4)
+    Mining(policy='top', count=4, margin=0.95)
     """
 
     policy: Literal["margin", "top", "random"] = "margin"
@@ -106,6 +109,11 @@ def mine(
 
     Returns:
         Rows of (n, mining.count).
+
+    >>> documents = EmbeddingSet("abc", np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]))
+    >>> own = {"pair_query": np.array([0, 1]), "pair_row": np.array([0, 2])}
+    >>> mine(np.eye(2), documents, mining=Mining(count=1), **own).rows.tolist()
+    [[1], [1]]
     """
     known = _Known(documents, pair_query, pair_row, len(adapted))
     rows = np.full((len(adapted), mining.count), -1, dtype=np.int64)

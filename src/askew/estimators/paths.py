@@ -30,7 +30,11 @@ _ROUNDING = 1e-7
 
 @dataclass(frozen=True)
 class Setting:
-    """A strength of the pull towards the prior, and a bound on the rank of Δ (None for none)."""
+    """A strength of the pull towards the prior, and a bound on the rank of Δ (None for none).
+
+    >>> Setting(0.1)
+    Setting(strength=0.1, rank=None)
+    """
 
     strength: float
     rank: int | None = None
@@ -44,6 +48,10 @@ class Path:
         settings: C of them.
         basis: (d_query, r) with orthonormal columns; None for the identity.
         coordinates: C float32 matrices (r, d_document).
+
+    >>> path = Path.dual([0.1], [None, 1], None, [np.diag([2.0, 1.0])])
+    >>> path.at(Setting(0.1, 1)).to_dense().tolist()
+    [[2.0, 0.0], [0.0, 0.0]]
     """
 
     settings: tuple[Setting, ...]
@@ -169,7 +177,11 @@ def span(rows: FloatArray) -> Float64Array | None:
 
 
 def has_shared(prior: Term) -> bool:
-    """Whether the shared family exists over a prior: symmetric and positive semi-definite."""
+    """Whether the shared family exists over a prior: symmetric and positive semi-definite.
+
+    >>> has_shared(Identity(2)), has_shared(Dense(np.array([[0.0, 1.0], [-1.0, 0.0]])))
+    (True, False)
+    """
     return isinstance(prior, Identity) or BilinearOperator(prior).is_psd()
 
 

@@ -59,6 +59,16 @@ class Softmax:
         ParameterError: a number is out of its range.
 
     Source: the softmax (InfoNCE) loss of van den Oord, Li and Vinyals, 2018, over a bilinear score.
+
+    >>> from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
+    >>> from askew.estimators.paths import Setting
+    >>> from askew.operators import Identity
+    >>> x, turned = np.eye(3), np.eye(3)[[1, 0, 2]]  # relevant to the first query is what looks like the second
+    >>> task = Dataset(EmbeddingSet("abc", x), EmbeddingSet("abc", turned), Qrels({i: {i: 1} for i in "abc"}))
+    >>> labels = Labels.build(task, TwoWayFolds.build(task), prior=Identity(3))
+    >>> found = Softmax("dual", strengths=(0.01,)).path(labels, Identity(3)).at(Setting(0.01)).to_dense()
+    >>> found[0, :2].round(1).tolist()  # the first query turns to what is relevant to it
+    [-0.6, 0.6]
     """
 
     family: Family = "dual"

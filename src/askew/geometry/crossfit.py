@@ -189,6 +189,13 @@ def held_out_ranking(
         LabelError: fewer than four queries.
         DimensionError: `scores` gave another shape.
         EmbeddingError: `scores` gave NaN or an infinity.
+
+    >>> rows = RelevanceRows(tuple(map(str, range(40))), np.arange(40.0)[:, None] + 1, np.ones((40, 1)))
+    >>> def scores(training, held_out):  # a fit that gains on every query but a few
+    ...     return np.zeros((len(held_out), 1)), np.where(held_out % 10 == 0, -0.1, 0.2)[:, None]
+    >>> found = held_out_ranking(rows, scores, ranks=[1])[0]
+    >>> found.choice, round(found.score, 3)
+    ('dual', 0.17)
     """
     check_whole_ranks(ranks)
     design = _Design("ranking", "held-out ranking", ranks, folds, groups, by_document, fallback, seed, workers)

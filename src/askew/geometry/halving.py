@@ -114,6 +114,13 @@ def half_sums(
         DimensionError: the sides differ in dimension.
         ParameterError: a rank is not between 1 and p, or another argument is out of range.
         LabelError: there are fewer than four queries, or they cannot be halved.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 2))
+    >>> turned = x @ np.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> sums = half_sums(RelevanceRows(tuple(map(str, range(200))), x, turned), ranks=[2], groups=None)
+    >>> sums.signal.shape, bool(sums.signal.mean() > sums.price.mean())
+    ((20, 1), True)
     """
     check_ranks(ranks, rows.shape)
     units = Units(rows, by_document=by_document)
