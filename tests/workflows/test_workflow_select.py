@@ -217,6 +217,8 @@ def test_unequal_dimensions_have_nothing_to_choose(turned: Dataset) -> None:
     [
         ({"ranks": [17]}, "not all between 1 and 16"),
         ({"ranks": []}, "not all between 1 and 16"),
+        ({"ranks": 2.5}, "not all between 1 and 16"),
+        ({"ranks": [[1]]}, "not all between 1 and 16"),
         ({"selectors": ["luck"]}, "there is no rule 'luck'"),
         ({"selectors": []}, "no rule was asked for"),
         ({"whitening": "by hand"}, "there is no whitening 'by hand'"),
