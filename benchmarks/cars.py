@@ -3,10 +3,10 @@
     python benchmarks/cars.py [--dims 768] [--queries 256 2048] [--splits 20] [--obvious-splits 2] [--memory] [--peer]
 
 The obvious way factorises the p × p moment of every half in full (SVD and symmetric eigenproblem) for every
-rank, and multiplies the projections out. It is timed on its first few splits, with one BLAS thread and with
-all, and the better of the two is multiplied up; the values of those splits must agree to 1e-8 of the
-energies that they are differences of. Medians of --repeats, wall seconds; seed 0. Ours runs halves
-side by side, one BLAS thread each.
+rank, and multiplies the projections out. It is timed on its first few splits and multiplied up; the values of
+those splits must agree to 1e-8 of the energies that they are differences of. Both sides run with one worker and
+with one a processor, splits side by side, one BLAS thread each (threads inside a factorisation are slower for
+both). Medians of --repeats for ours, wall and CPU seconds; seed 0.
 
 --memory measures the peak resident size at p = 4,096, n = 2,048 in a process of its own.
 --peer compares the leading dual subspaces with scikit-learn's PLSSVD (32 components, 4,096 × 768), which has
@@ -39,7 +39,7 @@ import scipy
 import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from askew.geometry.halving import half_sums
+from askew.geometry.halving import half_sums, side_by_side
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.spectra import Spectra
 from askew.geometry.splits import Units, half_splits
@@ -63,8 +63,9 @@ def task(count: int, dim: int) -> RelevanceRows:
 
 def obvious_fit(moment: Float64Array, rank: int) -> Float64Array:
     """P_d,r - P_s,r from full decompositions, multiplied out: (p, p)."""
-    left, values, right = scipy.linalg.svd(moment, full_matrices=False)
-    eigenvalues, vectors = scipy.linalg.eigh((moment + moment.T) / 2)
+    # numpy's routines, as they let other threads run meanwhile and scipy's do not.
+    left, values, right = np.linalg.svd(moment, full_matrices=False)
+    eigenvalues, vectors = np.linalg.eigh((moment + moment.T) / 2)
     kept = np.argsort(-eigenvalues)[:rank]
     positive = np.maximum(eigenvalues[kept], 0)
     return np.asarray(
@@ -72,17 +73,16 @@ def obvious_fit(moment: Float64Array, rank: int) -> Float64Array:
     )
 
 
-def obvious(rows: RelevanceRows, halves: Sequence[IntArray]) -> Float64Array:
-    """(L, K, 3) eq. (7) of each split and rank, and ‖V₁‖², ‖V₂‖²."""
-    found = np.empty((len(halves), len(RANKS), 3))
-    for split, half in enumerate(halves):
-        for place, rank in enumerate(RANKS):
-            first, second = (
-                obvious_fit(rows.queries[half == side].T @ rows.differences[half == side] / np.sum(half == side), rank)
-                for side in (0, 1)
-            )
-            score = np.sum(first * second) - np.sum((first - second) ** 2) / 4
-            found[split, place] = score, np.sum(first**2), np.sum(second**2)
+def obvious(rows: RelevanceRows, half: IntArray) -> Float64Array:
+    """(K, 3) eq. (7) of one split at each rank, and ‖V₁‖², ‖V₂‖²."""
+    found = np.empty((len(RANKS), 3))
+    for place, rank in enumerate(RANKS):
+        first, second = (
+            obvious_fit(rows.queries[half == side].T @ rows.differences[half == side] / np.sum(half == side), rank)
+            for side in (0, 1)
+        )
+        score = np.sum(first * second) - np.sum((first - second) ** 2) / 4
+        found[place] = score, np.sum(first**2), np.sum(second**2)
     return found
 
 
@@ -97,37 +97,32 @@ def seconds(work: Callable[[], object], repeats: int) -> tuple[float, float]:
     return statistics.median(walls), statistics.median(processors)
 
 
-def time_obvious(rows: RelevanceRows, halves: Sequence[IntArray], splits: int) -> tuple[float, Float64Array]:
-    """Seconds of the obvious way for all splits at its better number of threads, and its values."""
-    cores = os.cpu_count() or 1
+def time_obvious(
+    rows: RelevanceRows, halves: Sequence[IntArray], splits: int, workers: int
+) -> tuple[float, float, Float64Array]:
+    """Wall and CPU seconds of the obvious way for all splits, and its values (L, K, 3) of those tried."""
     values: list[Float64Array] = []
-    walls = []
-    for threads in sorted({1, cores}):
-        # Threads inside a factorisation can be so slow on a busy machine that one split has to do.
-        part = halves if threads == 1 else halves[:1]
-        with threadpool_limits(threads):
-            wall, processor = seconds(lambda part=part: values.append(obvious(rows, part)), 1)  # type: ignore[misc]
-        walls.append(wall / len(part) * splits)
-        spent = processor / len(part) * splits
-        print(f"  obvious, {threads} thread(s): {walls[-1]:8.1f} s, {spent:8.1f} CPU s", flush=True)
-    return min(walls), values[0]
+    wall, processor = seconds(lambda: values.extend(side_by_side(partial(obvious, rows), halves, workers)), 1)
+    share = splits / len(halves)
+    print(f"  obvious, {workers} worker(s): {share * wall:8.1f} s, {share * processor:8.1f} CPU s", flush=True)
+    return share * wall, share * processor, np.stack(values)
 
 
 def compare(count: int, dim: int, splits: int, few: int, repeats: int) -> None:
     rows = task(count, dim)
     print(f"p {dim}, n {count}, L {splits}, without an error of the score")
-    best, values = time_obvious(rows, half_splits(Units(rows), few), splits)
+    halves = half_splits(Units(rows), few)
     sums = half_sums(rows, ranks=RANKS, splits=few, groups=None)
-    gap = np.abs((sums.signal - sums.price) - values[..., 0])
-    print(f"  largest difference: {(gap / np.abs(values[..., 0])).max():.1e} of the score itself")
-    assert (gap / values[..., 1:].sum(axis=-1)).max() < 1e-8
     for workers in sorted({1, os.cpu_count() or 1}):
+        theirs, spent, values = time_obvious(rows, halves, splits, workers)
+        gap = np.abs((sums.signal - sums.price) - values[..., 0])
+        assert (gap / values[..., 1:].sum(axis=-1)).max() < 1e-8
         wall, processor = seconds(
             partial(half_sums, rows, ranks=RANKS, splits=splits, groups=None, workers=workers), repeats
         )
-        print(
-            f"  ours, {workers} worker(s): {wall:8.2f} s, {processor:8.2f} CPU s: {best / wall:.0f} times", flush=True
-        )
+        times = f"{theirs / wall:.0f} times, {spent / processor:.0f} of CPU"
+        print(f"  ours, {workers} worker(s): {wall:11.2f} s, {processor:8.2f} CPU s: {times}")
+        print(f"  largest difference: {(gap / np.abs(values[..., 0])).max():.1e} of the score itself", flush=True)
 
 
 def memory() -> None:

@@ -23,14 +23,15 @@ from threadpoolctl import threadpool_limits
 from askew.data import Dataset, hash_order
 from askew.geometry import RelevanceRows
 from askew.geometry.halving import HalfSums, half_sums
+from askew.geometry.noise import noise_limit
 from askew.geometry.planning import plan_of
-from askew.geometry.selection import NOISE_LIMIT
 from askew.workflows.coordinates import set_out
 from askew.workflows.stdlib_pairs import stdlib_dataset
 
 CELLS = ((0.0, 200), (0.3, 200), (0.6, 200), (0.6, 800), (1.0, 400))
 DIM, RANK, NOISE = 12, 3, 0.7
 RESAMPLED, REAL_RANK = 300, 8
+GROUPS = 20
 
 
 class Found(NamedTuple):
@@ -74,7 +75,7 @@ def resampled(dataset: Dataset, seed: int) -> RelevanceRows:
 
 
 def found(rows: RelevanceRows, rank: int) -> Found:
-    sums = half_sums(rows, ranks=[rank], splits=20, groups=20, by_document=False, seed=0, workers=1)
+    sums = half_sums(rows, ranks=[rank], splits=20, groups=GROUPS, by_document=False, seed=0, workers=1)
     signal, price = float(sums.signal[:, 0].mean()), float(sums.price[:, 0].mean())
     error, planned = _error(sums), plan_of(sums, 0)
     once = (2 * max(signal, 0.0) + price) / (2 * max(signal, 0.0) + 2 * price)
@@ -92,7 +93,8 @@ def report(case: str, draws: list[Found], count: int, shared: float) -> None:
     signal, price, error, plain, low, high = np.array(draws).T
     score = signal - price
     away = np.abs(score - score.mean()) / np.sqrt(1 - shared)
-    covers = [float(np.mean(away < NOISE_LIMIT * width)) for width in (error, plain)]
+    limit = noise_limit(GROUPS)
+    covers = [float(np.mean(away < limit * width)) for width in (error, plain)]
     crossing = count * price.mean() / signal.mean()
     held = np.mean((low <= crossing) & (crossing <= high))
     planner = "dual never pays" if signal.mean() <= 0 else f"{held:.3f} of n* = {crossing:.0f}"

@@ -457,7 +457,7 @@ def test_one_map_or_two_compares_the_best_of_each_family_query_by_query(traffic:
     each = (1 - traffic) * parts.get("fresh", none) + traffic * parts.get("recurring", none)
     assert lead.lead == pytest.approx(each.mean())
     assert lead.standard_error == pytest.approx(each.std(ddof=1) / np.sqrt(len(each)))
-    assert lead.inside_noise() == (abs(lead.lead) <= lead.standard_error)
+    assert lead.inside_noise() == (abs(lead.lead) <= 1.645 * lead.standard_error)
     assert found.to_json()["geometry"]["dual"] == lead.dual.to_json()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from askew.errors import AskewError, DimensionError, EmbeddingError, LabelError, ParameterError
 from askew.geometry import Form, FormChoice, RelevanceRows, choose_form, fold_separation, nearest_partial
-from askew.geometry.forms import partial_fits
+from askew.geometry.forms import _first_best, partial_fits
 from askew.geometry.halving import compact, deal_folds, jackknife_covariance, spectra_of
 from askew.geometry.risk import partial_dimension
 from askew.geometry.splits import Units
@@ -147,8 +147,9 @@ def test_the_error_of_the_lead_is_leaving_a_group_out_of_what_is_held() -> None:
     error = float(np.sqrt(jackknife_covariance(without)[0, 0]))
     assert found.lead == pytest.approx(np.mean([leads[fold == number].mean() for number in range(4)]), abs=1e-9)
     assert found.standard_error == pytest.approx(error, rel=1e-6)
-    assert found.inside_noise == (abs(found.lead or 0.0) < 1.645 * error)
-    assert f"± {error:.4f}" in found.reason
+    assert found.groups == 16
+    assert found.inside_noise == (abs(found.lead or 0.0) < 1.753 * error)  # Student's t with 15 degrees of freedom
+    assert f"± {error:.2g}" in found.reason
 
 
 def test_of_equal_forms_the_smallest_is_chosen() -> None:
@@ -161,6 +162,32 @@ def test_of_equal_forms_the_smallest_is_chosen() -> None:
     nothing = choose_form(named(x, np.zeros_like(x)), ranks=[4, 2], fractions=QUARTERS)
     assert (nothing.values == 0).all()
     assert (nothing.chosen.rank, nothing.chosen.untied) == (2, 0)
+
+
+def test_equal_but_for_rounding_is_equal_and_more_is_not() -> None:
+    every = np.ones(2, dtype=bool)
+    for mean in (0.3, -0.3):
+        assert _first_best(np.array([mean, mean + 1e-14]), every) == 0
+        assert _first_best(np.array([mean, mean + 1e-10]), every) == 1
+    assert _first_best(np.array([0.5, 0.3, 0.3 + 1e-14]), np.array([False, True, True])) == 1
+
+
+def test_a_tie_is_said_as_one() -> None:
+    x = np.tile(np.eye(4), (10, 1)) * np.arange(1.0, 41.0)[:, None]
+    found = choose_form(named(x, x), ranks=[4], fractions=[0.5])
+    assert found.lead == 0.0
+    assert found.reason == (
+        "the best partly shared fit (2 of 4 rows untied) and shared at rank 4 are equal: the smaller is taken"
+    )
+    behind = replace(found, values=found.values - np.array([0.0, 3e-5, 0.0]), standard_error=1e-5, groups=20)
+    assert "trails by 3e-05 ± 1e-05 against shared at rank 4" in behind.reason
+
+
+def test_a_rank_that_a_fold_does_not_hold_is_said() -> None:
+    found = choose_form(noisy(8, 20), ranks=[12], fractions=[0.5], folds=4)
+    assert found.held == 6
+    assert found.reason.endswith("; rank 12 is more than a part of the data holds, so it was judged at 6")
+    assert "judged at" not in choose_form(noisy(40, 20), ranks=[12], fractions=[0.5]).reason
 
 
 def test_forms_go_from_few_dimensions_to_many_and_ends_are_tried_once() -> None:

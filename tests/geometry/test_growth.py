@@ -108,7 +108,7 @@ def test_a_crossing_is_the_last_one(lead: list[float], expected: float | None) -
 def test_too_little_is_refused() -> None:
     with pytest.raises(LabelError, match="2 rows are left outside a fold"):
         risk_curve(pilot(turned=True, count=4), ranks=[1], folds=2)
-    with pytest.raises(ParameterError, match=r"1 folds and \(1,\) parts were asked for"):
+    with pytest.raises(ParameterError, match="1 folds were asked for"):
         risk_curve(pilot(turned=True), ranks=[1], folds=1, parts=(1,))
 
 

@@ -87,7 +87,7 @@ def test_the_interval_holds_the_ratios_that_the_noise_allows(
     top: float, bottom: float, first: float, second: float, correlation: float
 ) -> None:
     covariance = np.array([[first**2, first * second * correlation], [first * second * correlation, second**2]])
-    low, high = _fieller(top, bottom, covariance)
+    low, high = _fieller(top, bottom, covariance, 1.645)
     assert 0 <= low <= high
 
     def allowed(ratio: float) -> float:

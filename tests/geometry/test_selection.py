@@ -85,7 +85,8 @@ def test_the_jackknife_leaves_each_group_out_of_every_split(count: int, dim: int
     once = (2 * signal + price) / (2 * signal + 2 * price)  # what the jackknife counts twice, once
     error = float(np.sqrt(once * jackknife_covariance(without)[0, 0]))
     assert selection.standard_error == pytest.approx(error, rel=1e-7)
-    assert selection.interval == pytest.approx((selection.score - 1.645 * error, selection.score + 1.645 * error))
+    width = 1.8945786 * error  # Student's t with 7 degrees of freedom
+    assert selection.interval == pytest.approx((selection.score - width, selection.score + width))
 
 
 def test_signal_and_price_are_the_two_sides_of_an_identity() -> None:
@@ -230,6 +231,44 @@ def test_inside_the_noise_the_smaller_family_or_a_mixture_is_taken() -> None:
     assert decide(1.0, 0.9, fallback="interpolate", weight=0.6)[:4] == ("shared", 0.6, True, True)
     assert decide(0.0, None, fallback="shared")[:2] == ("shared", 0.0)  # a tie
     assert decide(0.0, 0.0, fallback="shared")[:3] == ("shared", 0.0, False)
+
+
+@pytest.mark.parametrize(
+    ("score", "error", "says"),
+    [
+        (0.0, 0.0, "the two are equal: shared, the smaller family"),
+        (0.0, None, "the two are equal: shared, the smaller family"),
+        (0.0, 1.0, "the score is 0, inside the noise: shared, the smaller family"),
+        (2.0, None, "the score is above 0 (no error was estimated): dual"),
+        (-2.0, 0.0, "the score is below 0 (the same whatever queries are left out): shared"),
+        (4.0, 2.0, "the score is 2.0 standard errors above 0: dual"),
+        (-2.0, 4.0, "the score is 0.5 standard errors below 0, inside the noise: shared, the smaller family"),
+    ],
+)
+def test_the_sentence_says_what_was_found(score: float, error: float | None, says: str) -> None:
+    assert decide(score, error, fallback="shared")[4] == says
+
+
+def test_fewer_groups_take_a_larger_score_to_be_sure() -> None:
+    assert decide(1.7, 1.0, fallback="shared")[2] is False
+    assert decide(1.7, 1.0, fallback="shared", groups=20)[2] is True
+    assert decide(1.8, 1.0, fallback="shared", groups=20)[2] is False
+    assert decide(1.8, 1.0, fallback="shared", groups=4)[2] is True
+    few, many = (cars(noisy(count), ranks=[1], splits=2)[0] for count in (5, 40))
+    assert (few.groups, many.groups) == (5, 20)
+    assert cars(noisy(), ranks=[1], splits=2, groups=None)[0].groups is None
+
+
+@pytest.mark.parametrize("selector", [cars, fold_loss, fold_separation])
+@pytest.mark.parametrize("shape", [(40, 6), (6, 30)])
+def test_one_operator_in_both_families_is_a_tie_and_no_rounding_breaks_it(
+    selector: Selector, shape: tuple[int, int]
+) -> None:
+    """Rows z = x: the moment is symmetric and positive, so that both families fit the same."""
+    x = np.random.default_rng(3).normal(size=shape)
+    for selection in selector(named(x, x), ranks=[1, 2]):
+        assert (selection.score, selection.choice, selection.standard_error or 0.0) == (0.0, "shared", 0.0)
+        assert selection.reason.startswith("the two are equal: shared")
 
 
 def test_an_interpolated_choice_makes_the_interpolated_operator() -> None:

@@ -14,7 +14,7 @@ from askew.errors import LabelError
 from askew.geometry import nearest_dual, nearest_shared
 from askew.reproduce import operators
 from askew.reproduce.operator_risk import operator_risk
-from askew.reproduce.operators import Fit, Source, fit_operators
+from askew.reproduce.operators import Fit, Grid, Source, fit_operators
 from askew.reproduce.selection import selection
 from askew.reproduce.signal import signal
 from askew.workflows.relevance import relevance_rows
@@ -90,9 +90,8 @@ def test_the_views_share_one_grid(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         return [source(turned=True), source(turned=False)]
 
     monkeypatch.setattr(operators, "read_sources", sources)
-    options: dict[str, Any] = {"sets": ("made",), "sizes": (32, 100), "ranks": (2, 4)}
-    studies = [operator_risk(tmp_path, **options), selection(tmp_path, **options)]
-    studies.append(signal(tmp_path, **options, pairs=(64, 256), draws=1))
+    grid = Grid(tmp_path, ("made",), sizes=(32, 100), ranks=(2, 4))
+    studies = [operator_risk(grid), selection(grid), signal(grid, pairs=(64, 256), draws=1)]
     assert len(read) == 1
     risk, chosen, measured = studies
     assert "source × rank cells, raw" in risk.findings[0]

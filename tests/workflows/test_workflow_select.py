@@ -107,6 +107,14 @@ def test_json_holds_plain_numbers_alone(chosen: GeometryChoice) -> None:
     assert len(told["ranking"]["shared"]) == 2
 
 
+def test_reasons_hold_in_any_unit(chosen: GeometryChoice) -> None:
+    """The table is in units of the moment's energy, the record is not: a reason counts standard errors."""
+    for answer in chosen.recommendations:
+        first = next(found for found in chosen.evidence if found.target == answer.target).at(answer.rank)
+        assert first.standard_error
+        assert f"the score is {abs(first.score) / first.standard_error:.1f} standard errors" in answer.reason
+
+
 def test_some_rules_alone(turned: Dataset) -> None:
     found = quick(turned, selectors=["separation"])
     assert [answer.target for answer in found.recommendations] == ["ranking"]
@@ -209,6 +217,8 @@ def test_unequal_dimensions_have_nothing_to_choose(turned: Dataset) -> None:
     [
         ({"ranks": [17]}, "not all between 1 and 16"),
         ({"ranks": []}, "not all between 1 and 16"),
+        ({"ranks": 2.5}, "not all between 1 and 16"),
+        ({"ranks": [[1]]}, "not all between 1 and 16"),
         ({"selectors": ["luck"]}, "there is no rule 'luck'"),
         ({"selectors": []}, "no rule was asked for"),
         ({"whitening": "by hand"}, "there is no whitening 'by hand'"),

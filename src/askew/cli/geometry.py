@@ -300,10 +300,12 @@ def _standing(one: Plan) -> str:
 
 
 def _show_gain(gain: GainCurve) -> None:
+    from askew.geometry.selection import NOISE_LIMIT
+
     numbers = ("labels", "gain in nDCG@10", "90% interval", "needed")
     table = plain_table(*numbers, "", right=numbers)
     for count, value, error in zip(gain.counts, gain.gains, gain.errors, strict=True):
-        interval = f"[{value - 1.645 * error:+.4f}, {value + 1.645 * error:+.4f}]"
+        interval = f"[{value - NOISE_LIMIT * error:+.4f}, {value + NOISE_LIMIT * error:+.4f}]"
         table.add_row(f"{count:,.0f}", f"{value:+.4f}", interval, f"{gain.needed(count):.4f}", "measured")
     for times in (2, 4):
         ahead, count = gain.forecast(times), times * gain.labels

@@ -97,13 +97,14 @@ def _run(
     options: dict[str, Any] = {"seed": seed, "named": named}
     if name in _ON_DATA:
         from askew.reproduce.operator_risk import operator_risk
+        from askew.reproduce.operators import SETS, Grid
         from askew.reproduce.selection import selection
         from askew.reproduce.signal import signal
 
-        options |= {"encoders": encoders, **({"sets": sets} if sets else {})}
-        options |= {"sizes": (32, 128, 512), "ranks": (4, 16, 64)} if quick else {}
+        fewer: dict[str, Any] = {"sizes": (32, 128, 512), "ranks": (4, 16, 64)} if quick else {}
+        grid = Grid(data, sets or SETS, encoders, seed=seed, **fewer)
         run = {StudyName.OPERATOR_RISK: operator_risk, StudyName.SELECTION: selection, StudyName.SIGNAL: signal}[name]
-        return run(data, **options)
+        return run(grid, named=named)
     if name == StudyName.CALIBRATION:
         from askew.reproduce.calibration import calibration
 

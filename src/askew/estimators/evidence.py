@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from askew.estimators.paths import Family
+from askew.geometry.selection import NOISE_LIMIT
 from askew.linalg.fixed import Float64Array, IntArray
 
 __all__ = [
@@ -146,7 +147,7 @@ class GeometryLead:
     lead: float
     standard_error: float
 
-    def inside_noise(self, threshold: float = 1.0) -> bool:
+    def inside_noise(self, threshold: float = NOISE_LIMIT) -> bool:
         """Whether the lead is within so many standard errors of 0."""
         return abs(self.lead) <= threshold * self.standard_error
 

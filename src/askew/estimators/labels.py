@@ -41,6 +41,14 @@ class Labels:
         item_fold: (u,) fold of a relevant document and of its copies; -1 for a document that is nobody's.
         item_hash: (u,) for drawing some of them.
         mined: how the mining went.
+
+    >>> from askew.data import Qrels
+    >>> from askew.operators import Identity
+    >>> relevant = Qrels({"q": {"a": 1, "b": 3}, "r": {"a": 1}})
+    >>> task = Dataset(EmbeddingSet("qr", 2 * np.eye(2)), EmbeddingSet("ab", np.eye(2)), relevant)
+    >>> labels = Labels.build(task, TwoWayFolds.build(task), prior=Identity(2))
+    >>> labels.queries.tolist(), labels.pair_weight.tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [0.25, 0.75, 1.0])
     """
 
     query_ids: tuple[str, ...]

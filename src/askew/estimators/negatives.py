@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from askew._checks import check_count, is_number
 from askew.adapters.adapter import Similarity
 from askew.data import EmbeddingSet, stable_hash
 from askew.errors import ParameterError
@@ -35,7 +36,10 @@ class Mining:
         margin: of the relevant document's score, at most 1.
 
     Raises:
-        ParameterError: an unknown policy, a negative count, or a margin outside (0, 1].
+        ParameterError: an unknown policy, a count that is negative or not whole, or a margin outside (0, 1].
+
+    >>> Mining("top", count=4)
+    Mining(policy='top', count=4, margin=0.95)
     """
 
     policy: Literal["margin", "top", "random"] = "margin"
@@ -45,10 +49,9 @@ class Mining:
     def __post_init__(self) -> None:
         if self.policy not in ("margin", "top", "random"):
             raise ParameterError(f"there is no policy {self.policy!r}", remedy="Say margin, top or random")
-        if self.count < 0:
-            raise ParameterError(f"{self.count} negatives a query were asked for", remedy="Ask for 0 or more")
-        if not 0 < self.margin <= 1:
-            raise ParameterError(f"the margin is {self.margin}", remedy="Give a number above 0 and at most 1")
+        check_count(self.count, "negatives a query", least=0, where="count")
+        if not is_number(self.margin) or not 0 < self.margin <= 1:
+            raise ParameterError(f"the margin is {self.margin!r}", remedy="Give a number above 0 and at most 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,11 @@ def mine(
 
     Returns:
         Rows of (n, mining.count).
+
+    >>> documents = EmbeddingSet("abc", np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]))
+    >>> own = {"pair_query": np.array([0, 1]), "pair_row": np.array([0, 2])}
+    >>> mine(np.eye(2), documents, mining=Mining(count=1), **own).rows.tolist()
+    [[1], [1]]
     """
     known = _Known(documents, pair_query, pair_row, len(adapted))
     rows = np.full((len(adapted), mining.count), -1, dtype=np.int64)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg
 
+from askew._checks import is_number, is_whole, listed
 from askew.errors import ParameterError
 from askew.linalg import FloatArray, one_thread, svd, symmetric_eigen
 from askew.linalg.fixed import Float32Array, Float64Array
@@ -29,7 +30,11 @@ _ROUNDING = 1e-7
 
 @dataclass(frozen=True)
 class Setting:
-    """A strength of the pull towards the prior, and a bound on the rank of Δ (None for none)."""
+    """A strength of the pull towards the prior, and a bound on the rank of Δ (None for none).
+
+    >>> Setting(0.1)
+    Setting(strength=0.1, rank=None)
+    """
 
     strength: float
     rank: int | None = None
@@ -43,6 +48,10 @@ class Path:
         settings: C of them.
         basis: (d_query, r) with orthonormal columns; None for the identity.
         coordinates: C float32 matrices (r, d_document).
+
+    >>> path = Path.dual([0.1], [None, 1], None, [np.diag([2.0, 1.0])])
+    >>> path.at(Setting(0.1, 1)).to_dense().tolist()
+    [[2.0, 0.0], [0.0, 0.0]]
     """
 
     settings: tuple[Setting, ...]
@@ -168,32 +177,28 @@ def span(rows: FloatArray) -> Float64Array | None:
 
 
 def has_shared(prior: Term) -> bool:
-    """Whether the shared family exists over a prior: symmetric and positive semi-definite."""
-    return isinstance(prior, Identity) or BilinearOperator(prior).is_psd()
+    """Whether the shared family exists over a prior: symmetric and positive semi-definite.
 
-
-def is_whole(value: object) -> bool:
-    """Whether it is a whole number, of Python's or numpy's kind.
-
-    >>> is_whole(3), is_whole(3.0), is_whole(True)
-    (True, False, False)
+    >>> has_shared(Identity(2)), has_shared(Dense(np.array([[0.0, 1.0], [-1.0, 0.0]])))
+    (True, False)
     """
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(prior, Identity) or BilinearOperator(prior).is_psd()
 
 
 def check_settings(family: str, strengths: Sequence[float], ranks: Sequence[int | None]) -> None:
     """Raise ParameterError unless the family exists, strengths are positive numbers, and ranks positive or None."""
     if family not in ("dual", "shared"):
         raise ParameterError(f"there is no family {family!r}", where="family", remedy="Say dual or shared")
-    if not strengths or not all(0 < strength < np.inf for strength in strengths):
+    pulls, bounds = listed(strengths), listed(ranks)
+    if not pulls or not all(is_number(pull) and 0 < pull < np.inf for pull in pulls):
         raise ParameterError(
-            f"the strengths {tuple(strengths)} are not all positive numbers",
+            f"the strengths {pulls or strengths} are not all positive numbers",
             where="strengths",
             remedy="Give numbers between 0.001 and 10",
         )
-    if not ranks or not all(rank is None or (is_whole(rank) and rank >= 1) for rank in ranks):
+    if not bounds or not all(rank is None or (is_whole(rank) and rank >= 1) for rank in bounds):
         raise ParameterError(
-            f"the ranks {tuple(ranks)} are not all positive whole numbers",
+            f"the ranks {bounds or ranks} are not all positive whole numbers",
             where="ranks",
             remedy="Give 1 or more, or None",
         )

@@ -44,6 +44,16 @@ class Ridge:
         ParameterError: a strength or a rank is not positive, or none is given.
 
     Source: Hoerl and Kennard, "Ridge regression", Technometrics 12, 1970, with a non-zero prior mean.
+
+    >>> from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
+    >>> from askew.estimators.paths import Setting
+    >>> from askew.operators import Identity
+    >>> x, turned = np.eye(3), np.eye(3)[[1, 0, 2]]  # relevant to the first query is what looks like the second
+    >>> task = Dataset(EmbeddingSet("abc", x), EmbeddingSet("abc", turned), Qrels({i: {i: 1} for i in "abc"}))
+    >>> labels = Labels.build(task, TwoWayFolds.build(task), prior=Identity(3))
+    >>> path = Ridge("shared", strengths=(0.01,)).path(labels, Identity(3))
+    >>> path.at(Setting(0.01)).to_dense().round(1).tolist()
+    [[-0.5, 0.5, 0.0], [0.5, -0.5, 0.0], [0.0, 0.0, 0.0]]
     """
 
     family: Family = "dual"

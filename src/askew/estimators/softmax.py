@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from askew._checks import is_number, is_whole
 from askew.errors import ParameterError
 from askew.estimators.contrast import Contrast
 from askew.estimators.descent import optima
 from askew.estimators.labels import Labels
-from askew.estimators.paths import Family, Path, check_settings, check_shared, is_whole, span
+from askew.estimators.paths import Family, Path, check_settings, check_shared, span
 from askew.linalg import one_thread
 from askew.linalg.fixed import Float32Array, Float64Array
 from askew.operators import Term
@@ -58,6 +59,16 @@ class Softmax:
         ParameterError: a number is out of its range.
 
     Source: the softmax (InfoNCE) loss of van den Oord, Li and Vinyals, 2018, over a bilinear score.
+
+    >>> from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
+    >>> from askew.estimators.paths import Setting
+    >>> from askew.operators import Identity
+    >>> x, turned = np.eye(3), np.eye(3)[[1, 0, 2]]  # relevant to the first query is what looks like the second
+    >>> task = Dataset(EmbeddingSet("abc", x), EmbeddingSet("abc", turned), Qrels({i: {i: 1} for i in "abc"}))
+    >>> labels = Labels.build(task, TwoWayFolds.build(task), prior=Identity(3))
+    >>> found = Softmax("dual", strengths=(0.01,)).path(labels, Identity(3)).at(Setting(0.01)).to_dense()
+    >>> found[0, :2].round(1).tolist()  # the first query turns to what is relevant to it
+    [-0.6, 0.6]
     """
 
     family: Family = "dual"
@@ -71,9 +82,10 @@ class Softmax:
     def __post_init__(self) -> None:
         check_settings(self.family, self.strengths, self.ranks)
         whole = is_whole(self.own) and is_whole(self.shared)
-        if not _COLDEST <= self.temperature < np.inf or not whole or self.own < 0 or self.shared < 0:
+        warm = is_number(self.temperature) and _COLDEST <= self.temperature < np.inf
+        if not warm or not whole or self.own < 0 or self.shared < 0:
             raise ParameterError(
-                f"temperature {self.temperature}, {self.own} own and {self.shared} shared negatives",
+                f"temperature {self.temperature!r}, {self.own!r} own and {self.shared!r} shared negatives",
                 remedy=f"Give a temperature of {_COLDEST:g} or more, and whole counts of 0 or more",
             )
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from askew._checks import is_number
 from askew.errors import DimensionError, InputError, ParameterError
 from askew.linalg.fixed import Float64Array
 
@@ -44,7 +45,10 @@ def checked(matrix: npt.ArrayLike, *, square: bool = False, name: str = "matrix"
         DimensionError: not two dimensions or more, an empty matrix, or not square where it must be.
         InputError: entries that are no real numbers, not finite, or so large that their squares are not.
     """
-    given = np.asarray(matrix)
+    try:
+        given = np.asarray(matrix)
+    except ValueError:  # rows of different lengths
+        raise DimensionError(f"the {name} has rows of different lengths") from None
     if given.ndim < 2 or 0 in given.shape[-2:]:
         raise DimensionError(f"the {name} has shape {given.shape}", remedy="Give (p, q), or a stack (..., p, q)")
     if square and given.shape[-1] != given.shape[-2]:
@@ -67,8 +71,8 @@ def checked(matrix: npt.ArrayLike, *, square: bool = False, name: str = "matrix"
 
 def checked_rank(rank: int) -> int:
     """Raise ParameterError unless a rank is a whole number of at least 1."""
-    if not 1 <= rank < np.inf or int(rank) != rank:
-        raise ParameterError(f"a matrix of rank {rank} was asked for", where="rank", remedy="Give 1 or more")
+    if not is_number(rank) or not 1 <= rank < np.inf or int(rank) != rank:
+        raise ParameterError(f"a matrix of rank {rank!r} was asked for", where="rank", remedy="Give 1 or more")
     return int(rank)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from askew._checks import as_numbers, check_count, is_number
 from askew.errors import ParameterError
 from askew.geometry._stacks import checked, energy, skew_part, symmetric_part
 from askew.linalg.fixed import Float64Array, IntArray
@@ -113,17 +114,21 @@ def rotated_target(dim: int, angle: float, *, strengths: Sequence[float] = (1.0,
         (p, p).
 
     Raises:
-        ParameterError: there is no room for the planes.
+        ParameterError: there is no room for the planes, or an argument is no finite number.
 
     >>> rotated_target(2, np.pi / 2, strengths=(1.7,)).round(6).tolist()
     [[0.0, 1.7], [0.0, 0.0]]
     """
-    planes = np.arange(len(strengths))
+    sizes = _checked_strengths(strengths)
+    planes = np.arange(len(sizes))
+    if not is_number(angle) or not np.isfinite(angle):
+        raise ParameterError(f"the angle is {angle!r}", where="angle", remedy="Give radians")
+    check_count(dim, "dimensions", least=1, where="dim")
     if dim < 2 * len(planes):
         raise ParameterError(f"{len(planes)} planes do not fit into {dim} dimensions", where="dim")
     target = np.zeros((dim, dim))
-    target[2 * planes, 2 * planes] = np.multiply(strengths, np.cos(angle))
-    target[2 * planes, 2 * planes + 1] = np.multiply(strengths, np.sin(angle))
+    target[2 * planes, 2 * planes] = sizes * np.cos(angle)
+    target[2 * planes, 2 * planes + 1] = sizes * np.sin(angle)
     return target
 
 
@@ -137,17 +142,31 @@ def rotation_gap(angle: npt.ArrayLike, *, strengths: Sequence[float] = (1.0,)) -
     Returns:
         Of the angle's shape.
 
+    Raises:
+        ParameterError: an angle or a strength is no finite number.
+
     >>> rotation_gap(np.radians([0.0, 90.0, 180.0])).round(12).tolist()
     [0.0, 0.75, 1.0]
     """
-    half = np.asarray(angle, dtype=np.float64) / 2
+    half = as_numbers(angle, "angle") / 2
+    if not np.all(np.isfinite(half)):
+        raise ParameterError("an angle is not finite", where="angle", remedy="Give radians")
     # 1 - cos⁴ = sin² (1 + cos²), which does not cancel at small angles.
-    return np.asarray(np.sum(np.square(strengths)) * np.sin(half) ** 2 * (1 + np.cos(half) ** 2))
+    return np.asarray(np.sum(np.square(_checked_strengths(strengths))) * np.sin(half) ** 2 * (1 + np.cos(half) ** 2))
+
+
+def _checked_strengths(strengths: Sequence[float]) -> Float64Array:
+    sizes = as_numbers(strengths, "strengths")
+    if sizes.ndim != 1 or not np.all(np.isfinite(sizes)):
+        raise ParameterError(
+            f"the strengths {strengths!r} are no list of finite numbers", where="strengths", remedy="Give one a plane"
+        )
+    return sizes
 
 
 def _checked_ranks(ranks: npt.ArrayLike) -> IntArray:
-    wanted = np.asarray(ranks)
-    if wanted.dtype.kind not in "iu" or np.any(wanted < 1):
+    wanted = as_numbers(ranks, "ranks")
+    if not np.all((wanted >= 1) & (wanted == np.floor(wanted)) & (wanted < 2**31)):
         raise ParameterError(f"the ranks {wanted.tolist()} are not all whole numbers from 1 on", where="ranks")
     return wanted.astype(np.int64)
 

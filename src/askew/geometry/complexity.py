@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from askew._checks import check_count, is_number
 from askew.errors import DimensionError, ParameterError
 from askew.geometry._stacks import checked, checked_rank
 from askew.geometry.approximation import approximation_errors
@@ -83,10 +84,11 @@ def rademacher(
     left, right = checked(queries, name="matrix of queries"), checked(differences, name="matrix of differences")
     if left.ndim != 2 or left.shape != right.shape:
         raise DimensionError(f"queries have shape {left.shape} and differences {right.shape}")
-    if not 0 < bound < np.inf:
-        raise ParameterError(f"the bound on the norm is {bound}", where="bound", remedy="Give a positive number")
-    if not 2 <= draws < np.inf or int(draws) != draws:
-        raise ParameterError(f"{draws} draws were asked for", where="draws", remedy="Give 2 or more")
+    if not is_number(bound) or not 0 < bound < np.inf:
+        raise ParameterError(f"the bound on the norm is {bound!r}", where="bound", remedy="Give a positive number")
+    if not isinstance(generator, np.random.Generator):
+        raise ParameterError(f"the generator is {generator!r}", where="generator", remedy="Give a numpy Generator")
+    check_count(draws, "draws", least=2, where="draws")
     reach = float(np.max(row_norms(left) * row_norms(right)))
     narrow = _narrowed(left, right)
     signs = _signs(len(left), int(draws), generator, width=narrow[0].shape[1])

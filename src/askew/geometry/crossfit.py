@@ -19,10 +19,11 @@ import numpy as np
 
 from askew.errors import DimensionError, EmbeddingError, ParameterError
 from askew.geometry.halving import compact, deal_folds, jackknife_covariance, side_by_side, spectra_of
+from askew.geometry.noise import beyond_rounding
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.selection import Fallback, Selection, Target, decide, interval_of, reduction
 from askew.geometry.separation import Separation, mean_margins
-from askew.geometry.spectra import Spectra, check_ranks
+from askew.geometry.spectra import Spectra, check_ranks, check_whole_ranks
 from askew.geometry.splits import Units
 from askew.linalg import FloatArray
 from askew.linalg.fixed import Float64Array, IntArray
@@ -72,7 +73,7 @@ def fold_loss(
         folds: K, by query.
         groups: of the delete-a-group jackknife, whose every group is refitted without; None for no error.
         by_document: folds that share no document.
-        fallback: ``"shared"`` or ``"none"`` within 1.64 standard errors of 0.
+        fallback: ``"shared"`` or ``"none"`` inside the noise.
         seed: of the hashes.
         workers: folds that run side by side; no result depends on it.
 
@@ -92,7 +93,8 @@ def fold_loss(
     def lead(spectra: Spectra, _: IntArray, held: IntArray) -> Float64Array:
         dual, shared = spectra.norms(ranks)
         dual_mean, shared_mean = mean_margins(spectra, small, held, ranks)
-        return (shared - 2 * shared_mean) - (dual - 2 * dual_mean)
+        size = shared + dual + 2 * (np.abs(shared_mean) + np.abs(dual_mean))
+        return beyond_rounding((shared - 2 * shared_mean) - (dual - 2 * dual_mean), size)
 
     design = _Design("operator risk", "operator loss", ranks, folds, groups, by_document, fallback, seed, workers)
     return _by_folds(small, rows, lead, design)
@@ -147,7 +149,7 @@ def fold_separation(
 
     def lead(spectra: Spectra, kept: IntArray, held: IntArray) -> Float64Array:
         dual, shared = measure.of(spectra, kept, held)
-        return dual - shared
+        return beyond_rounding(dual - shared, np.abs(dual) + np.abs(shared))
 
     design = _Design("ranking", "separation", ranks, folds, groups, by_document, fallback, seed, workers)
     return _by_folds(small, rows, lead, design)
@@ -187,7 +189,15 @@ def held_out_ranking(
         LabelError: fewer than four queries.
         DimensionError: `scores` gave another shape.
         EmbeddingError: `scores` gave NaN or an infinity.
+
+    >>> rows = RelevanceRows(tuple(map(str, range(40))), np.arange(40.0)[:, None] + 1, np.ones((40, 1)))
+    >>> def scores(training, held_out):  # a fit that gains on every query but a few
+    ...     return np.zeros((len(held_out), 1)), np.where(held_out % 10 == 0, -0.1, 0.2)[:, None]
+    >>> found = held_out_ranking(rows, scores, ranks=[1])[0]
+    >>> found.choice, round(found.score, 3)
+    ('dual', 0.17)
     """
+    check_whole_ranks(ranks)
     design = _Design("ranking", "held-out ranking", ranks, folds, groups, by_document, fallback, seed, workers)
     units = Units(rows, by_document=by_document)
     group, fold = _dealt(units, design)
@@ -295,11 +305,12 @@ def _selections(
 ) -> tuple[Selection, ...]:
     """One selection a rank, from scores (K,), by fold (folds, K) and with groups left out (G, K)."""
     least = int(len(fold) - np.bincount(fold).max())
+    groups = None if without is None else len(without)
     found = []
     for place, rank in enumerate(design.ranks):
         score = float(scores[place])
         error = None if without is None else float(np.sqrt(jackknife_covariance(without[:, [place]])[0, 0]))
-        choice, weight, inside, fell, reason = decide(score, error, fallback=design.fallback)
+        choice, weight, inside, fell, reason = decide(score, error, fallback=design.fallback, groups=groups)
         found.append(
             Selection(
                 choice=choice,
@@ -309,13 +320,14 @@ def _selections(
                 held_rank=min(rank, least),
                 score=score,
                 standard_error=error,
-                interval=interval_of(score, error),
+                interval=interval_of(score, error, groups),
                 values=values[:, place],
                 queries=queries,
                 weight=weight,
                 inside_noise=inside,
                 fell_back=fell,
                 reason=reason + reduction(rank, least),
+                groups=groups,
             )
         )
     return tuple(found)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from askew._checks import as_numbers, check_count, is_number, is_whole
 from askew.errors import LabelError, ParameterError
 from askew.linalg.fixed import Float64Array
 
@@ -79,8 +80,8 @@ class LearningCurve:
             LabelError: too few different counts.
             ParameterError: the lengths differ, a value is not finite, or a count or error is not positive.
         """
-        n, y = np.asarray(counts, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-        given = np.ones(len(n)) if errors is None else np.asarray(errors, dtype=np.float64)
+        n, y = as_numbers(counts, "counts"), as_numbers(scores, "scores")
+        given = np.ones(n.shape) if errors is None else as_numbers(errors, "errors")
         _check(n, y, given, draws)
         needed = 4 if errors is None else 3
         if len(np.unique(n)) < needed:
@@ -88,6 +89,8 @@ class LearningCurve:
                 f"{len(np.unique(n))} different numbers of labels cannot fix a curve of three parameters",
                 remedy=f"Score at {needed} or more, or give the scores' standard errors",
             )
+        if not is_whole(seed) or seed < 0:
+            raise ParameterError(f"the seed is {seed!r}", where="seed", remedy="Give a whole number, 0 or more")
         best = _solve(n, y[None], given)[0]
         fitted = _values(best[None], n)[0]
         if errors is None:
@@ -105,8 +108,8 @@ class LearningCurve:
         Raises:
             ParameterError: the number is not positive.
         """
-        if not 0 < count < np.inf:
-            raise ParameterError(f"a score at {count} labels was asked for", where="count")
+        if not is_number(count) or not 0 < count < np.inf:
+            raise ParameterError(f"a score at {count!r} labels was asked for", where="count")
         drawn = _values(self.draws, np.array([count]))[:, 0]
         return _forecast(_values(self._parameters(), np.array([count]))[0, 0], drawn)
 
@@ -135,7 +138,12 @@ class LearningCurve:
 
         With the score of dual less that of shared it is the number at which dual starts to pay. A curve
         that falls, or that is above the level from the first label on, crosses at 1 or never.
+
+        Raises:
+            ParameterError: the level is not finite.
         """
+        if not is_number(level) or not np.isfinite(level):
+            raise ParameterError(f"a crossing of {level!r} was asked for", where="level", remedy="Give a finite score")
         return _forecast(_reach(self._parameters(), level)[0], _reach(self.draws, level))
 
     def _parameters(self) -> Float64Array:
@@ -191,5 +199,4 @@ def _check(counts: Float64Array, scores: Float64Array, errors: Float64Array, dra
         raise ParameterError(
             "a count or an error is not a positive number, or a score is not finite", remedy="Leave such points out"
         )
-    if draws < 20:
-        raise ParameterError(f"{draws} draws make no interval", where="draws", remedy="Ask for 500")
+    check_count(draws, "draws", least=20, where="draws", remedy="Ask for 500")

@@ -13,12 +13,14 @@ from typing import Literal
 
 import numpy as np
 
+from askew._checks import is_number, listed
 from askew.errors import ParameterError
 from askew.geometry.halving import compact, deal_folds, jackknife_covariance, side_by_side, spectra_of
+from askew.geometry.noise import noise_limit
 from askew.geometry.partial import nearest_partial
 from askew.geometry.risk import partial_dimension
 from askew.geometry.rows import RelevanceRows
-from askew.geometry.selection import NOISE_LIMIT
+from askew.geometry.selection import reduction
 from askew.geometry.separation import Separation
 from askew.geometry.spectra import Spectra, check_ranks
 from askew.geometry.splits import Units
@@ -33,6 +35,8 @@ Family = Literal["shared", "partly shared", "dual"]
 # held-out separations of sentence embeddings by less than a hundredth, for a tenth of the time. Of shared and dual fits
 # a pull changes the scale alone.
 _STOP, _PULL = 1e-5, 1e-3
+# Of a separation: what the factorisations behind it leave in its last digits.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,9 @@ class FormChoice:
         chosen: the best by the mean over folds, the smaller of equals.
         whole: the best of the shared and the dual ones, at any rank.
         partial: the best of the partly shared ones; None if there were none.
+        held: the rank that the moment of what is outside a fold has at most.
         standard_error: of `lead`, over queries; None if it was not estimated.
+        groups: that it was estimated by leaving out; None likewise.
     """
 
     forms: tuple[Form, ...]
@@ -78,7 +84,9 @@ class FormChoice:
     chosen: Form
     whole: Form
     partial: Form | None
-    standard_error: float | None
+    held: int
+    standard_error: float | None = None
+    groups: int | None = None
 
     def separation(self, form: Form) -> float:
         """The mean over folds of one of the forms."""
@@ -88,27 +96,34 @@ class FormChoice:
     def lead(self) -> float | None:
         """Separation of the best partly shared form less that of the best other one; None without any.
 
-        Above 0 where partial sharing is chosen. The best of many is favoured by chance, by more than the error
-        says: a lead of one or two errors is no evidence.
+        0 where they differ by rounding alone, and above 0 where partial sharing is chosen. The best of many is favoured
+        by chance, by more than the error says: a lead of one or two errors is no evidence.
         """
-        return None if self.partial is None else self.separation(self.partial) - self.separation(self.whole)
+        if self.partial is None:
+            return None
+        first, second = self.separation(self.partial), self.separation(self.whole)
+        return 0.0 if first >= _equal_to(second) and second >= _equal_to(first) else first - second
 
     @property
     def inside_noise(self) -> bool:
-        """Whether the lead, either way, is less than 1.64 standard errors."""
-        return self.standard_error is not None and abs(self.lead or 0.0) < NOISE_LIMIT * self.standard_error
+        """Whether the lead, either way, is less than `noise_limit` standard errors."""
+        return (
+            self.standard_error is not None and abs(self.lead or 0.0) < noise_limit(self.groups) * self.standard_error
+        )
 
     @property
     def reason(self) -> str:
         """A clause."""
         if self.partial is None or self.lead is None:
             return "no partly shared fit was tried"
-        error = "" if self.standard_error is None else f" ± {self.standard_error:.4f}"
-        leads = f"leads by {self.lead:.4f}" if self.lead > 0 else f"trails by {-self.lead:.4f}"
-        return (
-            f"the best partly shared fit ({self.partial.untied} of {self.partial.rank} rows untied) {leads}{error} "
-            f"against {self.whole.family} at rank {self.whole.rank}{', inside the noise' if self.inside_noise else ''}"
-        )
+        partial = f"the best partly shared fit ({self.partial.untied} of {self.partial.rank} rows untied)"
+        whole = f"{self.whole.family} at rank {self.whole.rank}"
+        reduced = reduction(max(self.partial.rank, self.whole.rank), self.held)
+        if self.lead == 0:
+            return f"{partial} and {whole} are equal: the smaller is taken{reduced}"
+        error = "" if self.standard_error is None else f" ± {self.standard_error:.2g}"
+        leads = f"{'leads' if self.lead > 0 else 'trails'} by {abs(self.lead):.2g}"
+        return f"{partial} {leads}{error} against {whole}{', inside the noise' if self.inside_noise else ''}{reduced}"
 
 
 def choose_form(
@@ -207,13 +222,14 @@ def partial_fits(
 
 def _forms(dim: int, ranks: Sequence[int], fractions: Sequence[float]) -> tuple[Form, ...]:
     """All forms to try, the smaller first; of one dimension the one with fewer untied rows."""
-    if not all(0 < part < 1 for part in fractions):
+    shares = listed(fractions)
+    if len(shares) != np.size(fractions) or not all(is_number(part) and 0 < part < 1 for part in shares):
         raise ParameterError(
-            f"the shares {tuple(fractions)} to untie are not all between 0 and 1",
+            f"the shares {shares or fractions} to untie are not all between 0 and 1",
             where="fractions",
             remedy="Give such as 0.25, 0.5, 0.75, or none; shared and dual are tried anyway",
         )
-    tried = {(rank, round(part * rank)) for rank in ranks for part in (0.0, *fractions, 1.0)}
+    tried = {(rank, round(part * rank)) for rank in ranks for part in (0.0, *shares, 1.0)}
     forms = [Form(rank, untied, int(partial_dimension(dim, rank, untied=untied))) for rank, untied in tried]
     return tuple(sorted(forms, key=lambda form: (form.dimension, form.untied, form.rank)))
 
@@ -259,7 +275,9 @@ def _choice(forms: tuple[Form, ...], scores: Float64Array, group: IntArray | Non
         chosen=forms[_first_best(means, np.ones(len(forms), dtype=bool))],
         whole=forms[whole],
         partial=None if partial is None else forms[partial],
+        held=int(len(fold) - np.bincount(fold).max()),
         standard_error=error,
+        groups=None if error is None or group is None else int(group.max()) + 1,
     )
 
 
@@ -270,5 +288,9 @@ def _by_fold(scores: Float64Array, fold: IntArray) -> Float64Array:
 
 def _first_best(means: Float64Array, allowed: BoolArray) -> int:
     """The first of the largest; equal but for rounding is equal: at full support all forms can be one operator."""
-    best = float(means[allowed].max())
-    return int(np.argmax(allowed & (means >= best - 1e-12 * np.abs(means).max())))
+    return int(np.argmax(allowed & (means >= _equal_to(float(means[allowed].max())))))
+
+
+def _equal_to(mean: float) -> float:
+    """The least mean that equals another but for rounding."""
+    return mean - _ROUNDING * abs(mean)

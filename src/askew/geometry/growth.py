@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from askew._checks import check_count, is_whole, listed
 from askew.data.ids import stable_hash
 from askew.errors import LabelError, ParameterError
 from askew.geometry.halving import compact, side_by_side, spectra_of
@@ -82,7 +83,7 @@ def risk_curve(
     Args:
         rows: n rows of the moment in the coordinates to be judged.
         ranks: K ranks.
-        parts: numbers of parts, descending; those that would leave a part fewer than four rows are left out.
+        parts: numbers of parts, in any order; those that would leave a part fewer than four rows are left out.
         folds: by query.
         by_document: folds that share no document.
         seed: of the hashes.
@@ -101,13 +102,13 @@ def risk_curve(
     ([30.0, 60.0, 120.0, 240.0], True)
     """
     check_ranks(ranks, rows.shape)
-    if folds < 2 or not parts or min(parts) < 1:
-        raise ParameterError(f"{folds} folds and {tuple(parts)} parts were asked for", remedy="Ask for 5 and (4, 2, 1)")
+    check_count(folds, "folds", least=2, where="folds")
+    cuts = sorted(_checked_parts(parts), reverse=True)  # counts ascend
     units = Units(rows, by_document=by_document)
     fold = units.deal(min(folds, len(units)), f"fold-{seed}")
     order = np.argsort([stable_hash(units.names[unit], f"nested-{seed}") for unit in units.of_row], kind="stable")
     least = int(len(fold) - np.bincount(fold).max())
-    usable = [count for count in parts if least // count >= FEWEST_UNITS]
+    usable = [count for count in cuts if least // count >= FEWEST_UNITS]
     if not usable:
         raise LabelError(f"{least} rows are left outside a fold, which is too few to fit on", remedy="Label more")
     small = compact(rows)
@@ -120,6 +121,18 @@ def risk_curve(
     found = np.mean(side_by_side(work, range(int(fold.max()) + 1), workers), axis=0)
     outside = len(fold) * (1 - 1 / (int(fold.max()) + 1))
     return RiskCurve(outside / np.array(usable), tuple(ranks), found[:, 0], found[:, 1])
+
+
+def _checked_parts(parts: Sequence[int]) -> set[int]:
+    """The different numbers of parts."""
+    found = listed(parts)
+    if not found or not all(is_whole(count) and count >= 1 for count in found):
+        raise ParameterError(
+            f"the numbers of parts {found or parts} are not all whole and positive",
+            where="parts",
+            remedy="Ask for (8, 4, 2, 1)",
+        )
+    return set(found)
 
 
 def _risks(

@@ -20,7 +20,8 @@ from typing import TypeVar
 import numpy as np
 import scipy.linalg
 
-from askew.errors import ParameterError
+from askew._checks import check_count
+from askew.geometry.noise import beyond_rounding
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.spectra import Spectra, check_ranks, inner_products
 from askew.geometry.splits import FEWEST_UNITS, Units, half_splits, halves_of_groups
@@ -63,6 +64,11 @@ class HalfSums:
     signal: Float64Array
     price: Float64Array
     without: Float64Array | None
+
+    @property
+    def groups(self) -> int | None:
+        """G; None without."""
+        return None if self.without is None else len(self.without)
 
     def covariance(self, place: int) -> Float64Array | None:
         """(2, 2) covariance of the means of signal and price at one rank; None without groups.
@@ -108,6 +114,13 @@ def half_sums(
         DimensionError: the sides differ in dimension.
         ParameterError: a rank is not between 1 and p, or another argument is out of range.
         LabelError: there are fewer than four queries, or they cannot be halved.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 2))
+    >>> turned = x @ np.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> sums = half_sums(RelevanceRows(tuple(map(str, range(200))), x, turned), ranks=[2], groups=None)
+    >>> sums.signal.shape, bool(sums.signal.mean() > sums.price.mean())
+    ((20, 1), True)
     """
     check_ranks(ranks, rows.shape)
     units = Units(rows, by_document=by_document)
@@ -138,8 +151,7 @@ def usable_groups(units: Units, groups: int) -> int:
     Raises:
         ParameterError: fewer than four are asked for.
     """
-    if groups < FEWEST_UNITS:
-        raise ParameterError(f"{groups} groups were asked for", where="groups", remedy="Ask for 20, or None")
+    check_count(groups, "groups", least=FEWEST_UNITS, where="groups", remedy="Ask for 20, or None")
     return min(groups, len(units))
 
 
@@ -151,8 +163,7 @@ def deal_folds(units: Units, *, folds: int, groups: int | None, seed: int) -> tu
     Raises:
         ParameterError: fewer than two folds or four groups are asked for.
     """
-    if folds < 2:
-        raise ParameterError(f"{folds} folds were asked for", where="folds", remedy="Ask for at least 2")
+    check_count(folds, "folds", least=2, where="folds")
     count = min(folds, len(units))
     used = 0 if groups is None else usable_groups(units, groups)
     if used < 2 * count:
@@ -199,8 +210,7 @@ def side_by_side(
     Raises:
         ParameterError: there are no workers.
     """
-    if workers < 1:
-        raise ParameterError(f"{workers} workers were asked for", where="workers", remedy="Ask for at least 1")
+    check_count(workers, "workers", least=1, where="workers")
     wanted = list(items)
     found: list[Result] = []
     with one_thread(), ThreadPoolExecutor(workers) as pool:
@@ -268,14 +278,17 @@ def _sums(
     first: Spectra, energy: Float64Array, second: Spectra, other: Float64Array, ranks: tuple[int, ...]
 ) -> Float64Array:
     """(2, K) ⟨V₁, V₂⟩ and ¼‖V₁ - V₂‖²."""
-    shared = inner_products(first, second, ranks).contrast()
+    size = np.sqrt(
+        first.norms(ranks)[0] * second.norms(ranks)[0]
+    )  # of the dual parts, whose shared ones are taken away
+    shared = beyond_rounding(inner_products(first, second, ranks).contrast(), size)
     return np.stack([shared, np.maximum(energy + other - 2 * shared, 0.0) / 4])
 
 
 def _energy(spectra: Spectra, ranks: tuple[int, ...]) -> Float64Array:
     """‖V‖² at every rank: (K,)."""
     dual, shared = spectra.norms(ranks)
-    return dual + shared - 2 * _own_product(spectra, ranks)
+    return beyond_rounding(dual + shared - 2 * _own_product(spectra, ranks), dual)
 
 
 def _own_product(spectra: Spectra, ranks: tuple[int, ...]) -> Float64Array:

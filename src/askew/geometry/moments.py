@@ -9,7 +9,8 @@ from functools import reduce
 import numpy as np
 
 from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
-from askew.errors import DimensionError, LabelError
+from askew._checks import as_numbers
+from askew.errors import DimensionError, LabelError, ParameterError
 from askew.geometry.rows import as_rows, check_rows
 from askew.linalg.fixed import Float64Array, FloatArray
 
@@ -164,13 +165,14 @@ class Moments:
         Raises:
             EmbeddingError: a matrix is no finite float matrix.
             DimensionError: the numbers of rows differ.
+            ParameterError: a weight is no finite number, or below 0.
         """
         check_rows(queries, "queries")
         check_rows(differences, "differences")
         count, width = queries.shape
-        if len(differences) != count or (weights is not None and len(weights) != count):
+        if len(differences) != count:
             raise DimensionError(f"there are {count} queries and {len(differences)} differences", where="moments")
-        scale = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+        scale = np.ones(count) if weights is None else _checked_weights(weights, count)
         cross = np.zeros((width, differences.shape[1]))
         step = rows_within(budget, 16 * max(1, width + differences.shape[1]), least=min(count, 16) or 1)
         for part in blocks(count, step):
@@ -223,6 +225,15 @@ class Moments:
         if not self.weight > 0:
             raise LabelError("no query was added to the moments", remedy="Add judged queries")
         return self.cross / self.weight
+
+
+def _checked_weights(weights: FloatArray, count: int) -> Float64Array:
+    found = as_numbers(weights, "weights")
+    if found.shape != (count,):
+        raise DimensionError(f"there are {count} queries and weights of shape {found.shape}", where="weights")
+    if not np.all((found >= 0) & (found < np.inf)):
+        raise ParameterError("a weight is not a finite number from 0 on", where="weights", remedy="Give 0 or more")
+    return found
 
 
 def _state(rows: Float64Array) -> Covariance:

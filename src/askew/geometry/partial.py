@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from askew._checks import check_count, is_number
 from askew.errors import DimensionError, ParameterError
 from askew.geometry._stacks import checked, checked_rank, energy, skew_part
 from askew.geometry.families import Nearest, nearest_dual, nearest_shared, nearest_symmetric, padded
@@ -195,15 +196,15 @@ class _Problem:
         tolerance: float = TOLERANCE,
     ) -> _Problem:
         rows = checked_rank(rank)
-        if not 0 <= untied <= rows or int(untied) != untied:
+        if not is_number(untied) or not 0 <= untied <= rows or int(untied) != untied:
             raise ParameterError(
-                f"{untied} rows of {rows} were to be untied", where="untied", remedy=f"Give 0 to {rows}"
+                f"{untied!r} rows of {rows} were to be untied", where="untied", remedy=f"Give 0 to {rows}"
             )
-        if not 0 <= pull < 1:
-            raise ParameterError(f"the pull is {pull}", where="pull", remedy="Give a number from 0 to below 1")
-        if not 0 < tolerance < 1:
+        if not is_number(pull) or not 0 <= pull < 1:
+            raise ParameterError(f"the pull is {pull!r}", where="pull", remedy="Give a number from 0 to below 1")
+        if not is_number(tolerance) or not 0 < tolerance < 1:
             raise ParameterError(
-                f"the tolerance is {tolerance}", where="tolerance", remedy="Give a number between 0 and 1"
+                f"the tolerance is {tolerance!r}", where="tolerance", remedy="Give a number between 0 and 1"
             )
         size = float(np.sqrt(energy(target)))
         scaled = target / size if size > 0 else target
@@ -291,10 +292,8 @@ class _Problem:
 
 
 def _nearest(problem: _Problem, target: Float64Array, starts: int, near: Sequence[Nearest]) -> Nearest:
-    if not (0 if near else 1) <= starts < np.inf or int(starts) != starts:
-        raise ParameterError(
-            f"{starts} starts were asked for", where="starts", remedy="Give 1 or more, or 0 and a result in `near`"
-        )
+    remedy = "Give 1 or more, or 0 and a result in `near`"
+    check_count(starts, "starts", least=0 if near else 1, where="starts", remedy=remedy)
     rank = problem.tied + problem.untied
     if problem.untied == 0:
         return problem.nearest_tied(target, rank)

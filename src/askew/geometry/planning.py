@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from askew.geometry.halving import HalfSums, half_sums
+from askew.geometry.noise import noise_limit
 from askew.geometry.rows import RelevanceRows
-from askew.geometry.selection import NOISE_LIMIT
 from askew.linalg.fixed import Float64Array
 from askew.protocols import Progress
 
@@ -62,7 +62,7 @@ def plan(
 
     Half-splits give E⟨V₁, V₂⟩ = δ² and E ¼‖V₁ - V₂‖² = tr Σ / n (CARS, section 5; arXiv 2609.32488), and
     n* = tr Σ / δ². Its interval is Fieller's, from the jackknife covariance of the two: the n at which
-    δ² - tr Σ / n is within 1.64 standard errors of 0. First order in noise: a pilot far smaller than n*
+    δ² - tr Σ / n is inside the noise (`noise_limit`). First order in noise: a pilot far smaller than n*
     misplaces subspaces, and its δ² is then too small and n* too large.
 
     Args:
@@ -107,9 +107,10 @@ def plan_of(sums: HalfSums, place: int) -> Plan:
     covariance = sums.covariance(place)
     covariance = np.zeros((2, 2)) if covariance is None else covariance
     error, price_error = np.sqrt(np.diagonal(covariance)).tolist()
-    in_sight = signal > 0 and signal > NOISE_LIMIT * error
+    limit = noise_limit(sums.groups)
+    in_sight = signal > 0 and signal > limit * error
     crossing = count * price / signal if in_sight else None
-    low, high = _fieller(price, signal, covariance[::-1, ::-1])
+    low, high = _fieller(price, signal, covariance[::-1, ::-1], limit)
     return Plan(
         rank=sums.ranks[place],
         held_rank=sums.held[place],
@@ -125,18 +126,22 @@ def plan_of(sums: HalfSums, place: int) -> Plan:
     )
 
 
-def _fieller(top: float, bottom: float, covariance: Float64Array) -> tuple[float, float]:
+def _fieller(top: float, bottom: float, covariance: Float64Array, limit: float) -> tuple[float, float]:
     """The positive ratios ρ that top - ρ · bottom = 0 cannot be told apart from (Fieller, 1954).
 
-    (top - ρ bottom)² ≤ z² (v₁₁ - 2ρ v₁₂ + ρ² v₂₂). Where the bottom is not above its noise the set has no
+    (top - ρ bottom)² ≤ t² (v₁₁ - 2ρ v₁₂ + ρ² v₂₂). Where the bottom is not above its noise the set has no
     upper end: a price that no n repays is among what the data allow.
 
     Args:
         top: a numerator ≥ 0.
         bottom: a denominator.
         covariance: (2, 2) of the two.
+        limit: t, standard errors that count as noise.
     """
-    square = NOISE_LIMIT**2
+    size = max(abs(top), abs(bottom), float(np.sqrt(np.abs(covariance).max())))
+    if size > 0:  # ratios do not depend on it, and fourth powers could leave float64's range
+        top, bottom, covariance = top / size, bottom / size, covariance / size / size
+    square = limit**2
     lead = float(bottom**2 - square * covariance[1, 1])
     middle = float(top * bottom - square * covariance[0, 1])
     rest = float(top**2 - square * covariance[0, 0])

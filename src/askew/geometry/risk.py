@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from askew._checks import as_numbers
 from askew.errors import ParameterError
 from askew.geometry._tails import Tails, tails
 from askew.linalg.fixed import BoolArray, Float64Array, IntArray
@@ -347,7 +348,7 @@ def _choices(
     signal: npt.ArrayLike, degrees: npt.ArrayLike, noise: npt.ArrayLike, splits: npt.ArrayLike | None
 ) -> Tails:
     count = _whole(degrees, "degrees", least=1).astype(np.float64)
-    contrasts = np.asarray(np.inf if splits is None else splits, dtype=np.float64)
+    contrasts = _real(np.inf if splits is None else splits, "splits")
     _check(np.all(contrasts >= 1), "the number of splits is not at least 1", "splits", "Give 1 or more, or None")
     with np.errstate(over="ignore"):
         shift = _extent(signal, "signal") / _variance(noise)
@@ -386,9 +387,7 @@ def _variance(noise: npt.ArrayLike) -> Float64Array:
 
 
 def _real(values: npt.ArrayLike, name: str) -> Float64Array:
-    given = np.asarray(values)
-    _check(given.dtype.kind in "fiu", f"{name} has dtype {given.dtype.name}", name, "Give numbers")
-    return np.asarray(given, dtype=np.float64)
+    return as_numbers(values, name)
 
 
 def _check(fine: Any, problem: str, where: str, remedy: str) -> None:

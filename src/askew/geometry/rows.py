@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from askew._checks import as_numbers, listed
 from askew.data.ids import as_ids
-from askew.errors import DimensionError, EmbeddingError, LabelError
+from askew.errors import DimensionError, EmbeddingError, LabelError, ParameterError
 from askew.linalg.fixed import Float64Array, FloatArray, IntArray
 
 __all__ = ["RelevanceRows", "as_rows", "check_rows"]
+
+# Scores are of the fourth power of entries, and their errors square them: larger ones would leave float64's range.
+_LARGEST = 1e74
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,7 @@ class RelevanceRows:
         counts = {len(self.ids), len(self.queries), len(self.differences)}
         if self.documents is not None:
             counts.add(len(self.documents))
+        _check_size(_peak(self.queries) * _peak(self.differences), "queries and differences")
         if len(counts) > 1:
             raise DimensionError(
                 f"there are {len(self.ids)} ids, {len(self.queries)} queries and {len(self.differences)} differences",
@@ -92,6 +97,8 @@ class RelevanceRows:
         Raises:
             LabelError: a query has no pair, or a grade is not positive.
             EmbeddingError: a matrix is no finite float matrix.
+            DimensionError: two lengths that must agree do not.
+            ParameterError: a row is asked for that is not there.
 
         >>> documents = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
         >>> pairs = {"pair_query": np.array([0, 0]), "pair_item": np.array([0, 1]), "grades": np.array([3.0, 1.0])}
@@ -103,12 +110,20 @@ class RelevanceRows:
         """
         known = as_rows(items, "items")
         names = as_ids(ids)
+        _check_places(pair_query, len(names), "pair_query")
+        _check_places(pair_item, len(known), "pair_item")
+        if len(pair_query) != len(pair_item):
+            raise DimensionError(f"there are {len(pair_query)} queries and {len(pair_item)} documents of pairs")
         weights = _weights(grades, pair_query, names)
         difference = np.zeros((len(names), known.shape[1]))
         np.add.at(difference, pair_query, known[pair_item] * weights[:, None])
         difference -= _mean_negatives(known, negatives, average, len(names))
         held = None
         if item_ids is not None:
+            if len(listed(item_ids)) != len(known):
+                raise DimensionError(
+                    f"there are {len(listed(item_ids))} ids of {len(known)} documents", where="item_ids"
+                )
             found: list[list[str]] = [[] for _ in names]
             for query, item in zip(pair_query.tolist(), pair_item.tolist(), strict=True):
                 found[query].append(item_ids[item])
@@ -143,22 +158,50 @@ def as_rows(rows: FloatArray, what: str) -> Float64Array:
         raise EmbeddingError(
             "a row holds NaN or infinite values", where=f"{what}, row {place}", remedy="Drop it or embed it again"
         )
+    _check_size(_peak(wide), what)
     return wide
 
 
-def check_rows(rows: FloatArray, what: str) -> None:
-    """Raise EmbeddingError unless it is a two-dimensional float array."""
-    if rows.ndim != 2 or rows.dtype.kind != "f":
+def _peak(rows: Float64Array) -> float:
+    """The largest norm that entries of this size allow a row."""
+    return float(max(rows.max(initial=0.0), -rows.min(initial=0.0)) * np.sqrt(rows.shape[1]))
+
+
+def _check_size(peak: float, what: str) -> None:
+    if peak > _LARGEST:
         raise EmbeddingError(
-            f"a matrix of shape {rows.shape} and dtype {rows.dtype.name} was given",
+            "the entries are so large that squares of scores would overflow",
             where=what,
-            remedy="Give a two-dimensional float array of one row an item",
+            remedy="Scale them to ordinary size: no ranking and no choice depends on it",
         )
+
+
+def check_rows(rows: object, what: str) -> None:
+    """Raise EmbeddingError unless it is a two-dimensional float array."""
+    if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind == "f":
+        return
+    given = f"a {type(rows).__name__}"
+    if isinstance(rows, np.ndarray):
+        given = f"a matrix of shape {rows.shape} and dtype {rows.dtype.name}"
+    raise EmbeddingError(
+        f"{given} was given", where=what, remedy="Give a two-dimensional float array of one row an item"
+    )
+
+
+def _check_places(places: IntArray, count: int, where: str, *, shape: tuple[int, ...] = (), least: int = 0) -> None:
+    """Raise unless an array, of a shape but for its last axis, holds rows of a matrix of `count` rows."""
+    given = as_numbers(places, where)
+    if np.asarray(places).dtype.kind not in "iu" or given.ndim != len(shape) + 1 or given.shape[:-1] != shape:
+        raise DimensionError(f"numbers of rows have shape {given.shape}, or are not whole", where=where)
+    if given.size and not least <= given.min() <= given.max() < count:
+        raise ParameterError(f"a row is asked for that is not among {count}", where=where, remedy="Count from 0")
 
 
 def _weights(grades: FloatArray | None, pair_query: IntArray, names: Sequence[str]) -> Float64Array:
     """(m,) each grade over the sum of its query's."""
-    plain = np.ones(len(pair_query)) if grades is None else np.asarray(grades, dtype=np.float64)
+    plain = np.ones(len(pair_query)) if grades is None else as_numbers(grades, "grades")
+    if plain.shape != pair_query.shape:
+        raise DimensionError(f"there are {len(pair_query)} pairs and grades of shape {plain.shape}", where="grades")
     if not np.all((plain > 0) & np.isfinite(plain)):
         raise LabelError("a grade of a relevant document is not a positive number", remedy="Leave such pairs out")
     bare = np.flatnonzero(np.bincount(pair_query, minlength=len(names)) == 0)
@@ -174,10 +217,17 @@ def _mean_negatives(
     items: Float64Array, negatives: IntArray | None, average: FloatArray | None, count: int
 ) -> Float64Array:
     """(count, d) the mean of each query's negatives; `average`, or zeros, where there are none."""
-    rest = np.zeros(items.shape[1]) if average is None else np.asarray(average, dtype=np.float64)
+    rest = np.zeros(items.shape[1]) if average is None else as_numbers(average, "average")
+    if rest.shape != items.shape[1:] or not np.all(np.isfinite(rest)):
+        raise DimensionError(
+            f"the average is no finite vector of {items.shape[1]} entries",
+            where="average",
+            remedy="Give one document",
+        )
     mean = np.repeat(rest[None], count, axis=0)
     if negatives is None:
         return mean
+    _check_places(negatives, len(items), "negatives", shape=(count,), least=-1)
     held = negatives >= 0
     some = held.any(axis=1)
     sums = np.zeros_like(mean)

@@ -18,12 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
+from askew._checks import is_number, is_whole, listed
 from askew.errors import DimensionError, ParameterError
 from askew.linalg import FloatArray, factored_svd, svd
 from askew.linalg.fixed import Float64Array
 from askew.operators import Factored
 
-__all__ = ["Products", "Spectra", "check_ranks", "inner_products", "interpolate", "margins"]
+__all__ = ["Products", "Spectra", "check_ranks", "check_whole_ranks", "inner_products", "interpolate", "margins"]
 
 _EPS = float(np.finfo(np.float64).eps)
 # A Gram matrix squares the condition: singular vectors of C come from CCᵀ only down to this share of the
@@ -123,6 +124,7 @@ class Spectra:
 
     def norms(self, ranks: Sequence[int]) -> tuple[Float64Array, Float64Array]:
         """‖P_d,r‖² and ‖P_s,r‖² at each of K ranks: two (K,)."""
+        check_whole_ranks(ranks)
         return _cumulated(np.square(self.values), ranks), _cumulated(np.square(self.eigenvalues), ranks)
 
 
@@ -154,6 +156,7 @@ def inner_products(first: Spectra, second: Spectra, ranks: Sequence[int]) -> Pro
     >>> inner_products(one, one, [1, 2]).dual_dual.round(9).tolist()
     [9.0, 13.0]
     """
+    check_whole_ranks(ranks)
     duals, doubles = first.left.shape[1], second.left.shape[1]
     lefts = np.hstack([first.left, first.vectors]).T @ np.hstack([second.left, second.vectors])
     rights = np.hstack([first.right, first.vectors]).T @ np.hstack([second.right, second.vectors])
@@ -182,6 +185,7 @@ def margins(
     >>> [part.round(9).tolist() for part in both]
     [[[1.0, 2.0]], [[1.0, 2.0]]]
     """
+    check_whole_ranks(ranks)
     dual = (queries @ spectra.left) * (differences @ spectra.right) * spectra.values
     shared = (queries @ spectra.vectors) * (differences @ spectra.vectors) * spectra.eigenvalues
     return _cumulated(dual, ranks), _cumulated(shared, ranks)
@@ -196,14 +200,15 @@ def interpolate(spectra: Spectra, rank: int, weight: float) -> Factored:
         weight: α from 0 to 1.
 
     Raises:
-        ParameterError: α is outside [0, 1].
+        ParameterError: α is outside [0, 1], or r no whole number from 1 on.
 
     >>> spectra = Spectra.of(np.array([[1.0, 2.0], [0.0, 0.0]]), largest=1)
     >>> interpolate(spectra, 1, 1.0).to_dense().round(6).tolist()
     [[1.0, 2.0], [0.0, 0.0]]
     """
-    if not 0 <= weight <= 1:
-        raise ParameterError(f"the weight of the dual fit is {weight}", where="weight", remedy="Give 0 to 1")
+    check_whole_ranks((rank,))
+    if not is_number(weight) or not 0 <= weight <= 1:
+        raise ParameterError(f"the weight of the dual fit is {weight!r}", where="weight", remedy="Give 0 to 1")
     if weight in (0.0, 1.0):
         return spectra.dual(rank) if weight else spectra.shared(rank)
     shared, dual = spectra.shared(rank), spectra.dual(rank)
@@ -220,11 +225,18 @@ def check_ranks(ranks: Sequence[int], shape: tuple[int, ...]) -> None:
             f"a moment of shape {shape} has no shared projection",
             remedy="Bring both sides to one dimension, with a prior or an alignment, or use the dual family",
         )
-    if not ranks or not all(1 <= rank <= shape[0] for rank in ranks):
+    check_whole_ranks(ranks, shape[0])
+
+
+def check_whole_ranks(ranks: object, most: float = np.inf) -> None:
+    """Raise ParameterError unless there is a rank, and all are whole numbers from 1 on."""
+    found = listed(ranks)
+    if not found or not all(is_whole(rank) and 1 <= rank <= most for rank in found):
+        bounded = most < np.inf
         raise ParameterError(
-            f"the ranks {tuple(ranks)} are not all between 1 and {shape[0]}",
+            f"the ranks {found or ranks} are not all " + (f"between 1 and {most}" if bounded else "from 1 on"),
             where="ranks",
-            remedy=f"Give at least one rank, none above the dimension {shape[0]}",
+            remedy="Give at least one whole number" + (f", none above the dimension {most}" if bounded else ""),
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from askew._checks import check_count
 from askew.data.ids import stable_hash
 from askew.errors import LabelError, ParameterError
 from askew.geometry.rows import RelevanceRows
@@ -101,8 +102,7 @@ def half_splits(units: Units, count: int, *, seed: int = 0) -> list[IntArray]:
     >>> [int(half.sum()) for half in halves]
     [4, 4, 4]
     """
-    if count < 1:
-        raise ParameterError(f"{count} splits were asked for", where="splits", remedy="Ask for 20")
+    check_count(count, "splits", least=1, where="splits", remedy="Ask for 20")
     halves = [units.deal(2, f"half-{seed}-{number}") for number in range(count)]
     share = min(float(np.minimum(half.mean(), 1 - half.mean())) for half in halves)
     if share < _LEAST_SHARE:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from askew._checks import is_number
 from askew.errors import DimensionError, InputError, ParameterError
 from askew.geometry.moments import Covariance, Moments
 from askew.geometry.rows import RelevanceRows
@@ -156,7 +157,7 @@ def _inverse_root(views: tuple[Covariance, ...], shrinkage: Shrinkage, what: str
 def _share(views: tuple[Covariance, ...], shrinkage: float | str) -> float:
     if shrinkage == "ledoit-wolf":
         return ledoit_wolf(*views)
-    if isinstance(shrinkage, str) or not 0 <= shrinkage <= 1:
+    if not is_number(shrinkage) or not 0 <= shrinkage <= 1:  # type: ignore[operator]
         raise ParameterError(
             f"the shrinkage is {shrinkage!r}", where="shrinkage", remedy="Give a number from 0 to 1, or ledoit-wolf"
         )

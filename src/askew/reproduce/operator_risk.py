@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from os import PathLike
 
 import numpy as np
 
 from askew.protocols import Progress
 from askew.report import Mark, Series, curves_figure
-from askew.reproduce.operators import RANKS, SETS, SIZES, Fit, fit_all
+from askew.reproduce.operators import Fit, Grid, fit_all
 from askew.reproduce.study import Study, Table
 
 __all__ = ["operator_risk"]
@@ -18,31 +17,17 @@ _PAPER = "168 of 168"
 _DRAWN = 5
 
 
-def operator_risk(
-    data: str | PathLike[str],
-    *,
-    sets: Sequence[str] = SETS,
-    encoders: Sequence[str] = (),
-    sizes: Sequence[int] = SIZES,
-    ranks: Sequence[int] = RANKS,
-    seed: int = 0,
-    named: Callable[[str], Progress] | None = None,
-) -> Study:
+def operator_risk(grid: Grid, *, named: Callable[[str], Progress] | None = None) -> Study:
     """Run the study.
 
     Args:
-        data: a folder of data sets.
-        sets: their names.
-        encoders: all that there are by default.
-        sizes: numbers of labels.
-        ranks: of the operators.
-        seed: of the folds and splits.
+        grid: the data sets, and what to fit.
         named: makes a progress callback for a named piece of work.
 
     Raises:
         InputError: a data set is not there or cannot be read.
     """
-    fits = fit_all(data, sets=sets, encoders=encoders, sizes=sizes, ranks=ranks, seed=seed, named=named)
+    fits = fit_all(grid, named=named)
     raw = [fit for fit in fits if fit.coordinates == "raw"]
     up, count = _slopes(raw)
     white_up, white_count = _slopes([fit for fit in fits if fit.coordinates == "whitened"])
@@ -53,7 +38,7 @@ def operator_risk(
     return Study(
         name="operator-risk",
         title="Operator risk over labels and ranks (Figures 7 to 9)",
-        settings={"sets": ", ".join(sets), "seed": seed, "folds": 5, "half-splits": 20},
+        settings={"sets": ", ".join(grid.sets), "seed": grid.seed, "folds": 5, "half-splits": 20},
         findings=[grown, *_crossings(raw)],
         tables=[_table("raw", raw), _table("whitened", [fit for fit in fits if fit.coordinates == "whitened"])],
         pictures={name: _picture(name, raw) for name in dict.fromkeys(fit.source for fit in raw)},

@@ -37,7 +37,7 @@ from askew.workflows.footing import rank_score
 from askew.workflows.relevance import relevance_rows
 from askew.workflows.stdlib_pairs import stdlib_dataset
 
-__all__ = ["FOLDS", "RANKS", "SETS", "SIZES", "Fit", "Source", "fit_all", "fit_operators", "read_sources"]
+__all__ = ["FOLDS", "RANKS", "SETS", "SIZES", "Fit", "Grid", "Source", "fit_all", "fit_operators", "read_sources"]
 
 Coordinates = Literal["raw", "whitened"]
 FOLDS = 5
@@ -128,51 +128,51 @@ def read_sources(folder: str | PathLike[str], sets: Sequence[str], encoders: Seq
     return found
 
 
-def fit_all(
-    folder: str | PathLike[str],
-    *,
-    sets: Sequence[str] = SETS,
-    encoders: Sequence[str] = (),
-    sizes: Sequence[int] = SIZES,
-    ranks: Sequence[int] = RANKS,
-    coordinates: Sequence[Coordinates] = ("raw", "whitened"),
-    seed: int = 0,
-    named: Callable[[str], Progress] | None = None,
-) -> tuple[Fit, ...]:
-    """Read every source and fit; what was fitted last is kept, so that several studies share it.
+@dataclass(frozen=True)
+class Grid:
+    """Which operators are fitted: one grid serves all studies of real embeddings.
 
-    Args:
+    Attributes:
         folder: of data sets.
         sets: as `read_sources` takes them, and so are `encoders`.
         encoders: all by default.
-        sizes: as `fit_operators` takes them, and so are `ranks`, `coordinates` and `seed`.
+        sizes: as `fit_operators` takes them, and so are `ranks` and `seed`.
         ranks: of the operators.
-        coordinates: of the moment.
         seed: of the hashes.
-        named: makes a progress callback for a named piece of work.
     """
-    key = (str(folder), tuple(sets), tuple(encoders), tuple(sizes), tuple(ranks), tuple(coordinates), seed)
-    if key not in _KEPT:
+
+    folder: str | PathLike[str]
+    sets: tuple[str, ...] = SETS
+    encoders: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = SIZES
+    ranks: tuple[int, ...] = RANKS
+    seed: int = 0
+
+
+def fit_all(grid: Grid, *, named: Callable[[str], Progress] | None = None) -> tuple[Fit, ...]:
+    """Read every source and fit, in both coordinates; the last grid is kept, so that several studies share it.
+
+    Args:
+        grid: what to fit.
+        named: makes a progress callback for a named piece of work.
+
+    Raises:
+        InputError: a data set is not there or cannot be read.
+    """
+    if grid not in _KEPT:
         fits: list[Fit] = []
-        for source in read_sources(folder, sets, encoders):
+        for source in read_sources(grid.folder, grid.sets, grid.encoders):
             progress = named(source.name) if named else None
             workers = os.cpu_count() or 1
             fits += fit_operators(
-                source,
-                sizes=sizes,
-                ranks=ranks,
-                coordinates=coordinates,
-                seed=seed,
-                workers=workers,
-                progress=progress,
+                source, sizes=grid.sizes, ranks=grid.ranks, seed=grid.seed, workers=workers, progress=progress
             )
         _KEPT.clear()
-        _KEPT[key] = tuple(fits)
-    return _KEPT[key]
+        _KEPT[grid] = tuple(fits)
+    return _KEPT[grid]
 
 
-# The last grid, by what it was asked for.
-_KEPT: dict[tuple[object, ...], tuple[Fit, ...]] = {}
+_KEPT: dict[Grid, tuple[Fit, ...]] = {}
 
 
 def fit_operators(

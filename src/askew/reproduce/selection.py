@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from os import PathLike
 
 import numpy as np
 
 from askew.protocols import Progress
-from askew.reproduce.operators import RANKS, SETS, SIZES, Fit, fit_all
+from askew.reproduce.operators import Fit, Grid, fit_all
 from askew.reproduce.study import Study, Table
 
 __all__ = ["selection"]
@@ -36,37 +35,23 @@ _RANKING = _Rule("K-fold nDCG", lambda fit: fit.ranking > 0)
 _RULES = (_SHARED, _DUAL, _CARS, _LOSS, _SEPARATION, _RANKING)
 
 
-def selection(
-    data: str | PathLike[str],
-    *,
-    sets: Sequence[str] = SETS,
-    encoders: Sequence[str] = (),
-    sizes: Sequence[int] = SIZES,
-    ranks: Sequence[int] = RANKS,
-    seed: int = 0,
-    named: Callable[[str], Progress] | None = None,
-) -> Study:
+def selection(grid: Grid, *, named: Callable[[str], Progress] | None = None) -> Study:
     """Run the study.
 
     Args:
-        data: a folder of data sets.
-        sets: their names.
-        encoders: all that there are by default.
-        sizes: numbers of labels.
-        ranks: of the operators.
-        seed: of the folds and splits.
+        grid: the data sets, and what to fit.
         named: makes a progress callback for a named piece of work.
 
     Raises:
         InputError: a data set is not there or cannot be read.
     """
-    fits = fit_all(data, sets=sets, encoders=encoders, sizes=sizes, ranks=ranks, seed=seed, named=named)
+    fits = fit_all(grid, named=named)
     raw = [fit for fit in fits if fit.coordinates == "raw"]
     white = [fit for fit in fits if fit.coordinates == "whitened"]
     return Study(
         name="selection",
         title="Choosing the geometry (Table 1)",
-        settings={"sets": ", ".join(sets), "seed": seed, "folds": 5, "half-splits": 20},
+        settings={"sets": ", ".join(grid.sets), "seed": grid.seed, "folds": 5, "half-splits": 20},
         findings=[*_findings(raw), *([_operator_finding("whitened", white)] if white else [])],
         tables=[
             _table("Operator risk, raw coordinates", raw, _risk_regret, _RULES[:4]),

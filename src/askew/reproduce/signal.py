@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from os import PathLike
 
 import numpy as np
 
 from askew.linalg.fixed import Float64Array
 from askew.protocols import Progress
 from askew.report import Mark, Series, curves_figure
-from askew.reproduce.operators import RANKS, SETS, SIZES, fit_all
+from askew.reproduce.operators import Grid, fit_all
 from askew.reproduce.simulation import ANGLES, distance_to_shared, simulate
 from askew.reproduce.study import Study, Table, rank_correlation
 
@@ -20,42 +19,32 @@ _DECILES = 10
 
 
 def signal(
-    data: str | PathLike[str],
+    grid: Grid,
     *,
-    sets: Sequence[str] = SETS,
-    encoders: Sequence[str] = (),
-    sizes: Sequence[int] = SIZES,
-    ranks: Sequence[int] = RANKS,
     pairs: Sequence[int] = (64, 256, 1024, 4096),
     draws: int = 3,
-    seed: int = 0,
     named: Callable[[str], Progress] | None = None,
 ) -> Study:
     """Run the study: against the population's distance in simulation, and by deciles of real fits.
 
     Args:
-        data: a folder of data sets.
-        sets: their names.
-        encoders: all that there are by default.
-        sizes: numbers of labels.
-        ranks: of the operators.
+        grid: the data sets, and what to fit.
         pairs: training pairs of the simulation.
-        draws: of the simulation.
-        seed: of the folds, splits and draws.
+        draws: of the simulation, from the grid's seed on.
         named: makes a progress callback for a named piece of work.
 
     Raises:
         InputError: a data set is not there or cannot be read.
     """
-    fits = fit_all(data, sets=sets, encoders=encoders, sizes=sizes, ranks=ranks, seed=seed, named=named)
+    fits = fit_all(grid, named=named)
     raw = [fit for fit in fits if fit.coordinates == "raw"]
     gaps = np.array([fit.gap for fit in raw])
     measured, corrected = (np.array([getattr(fit, name) for fit in raw]) for name in ("asymmetry", "cars"))
-    simulated, told = _simulated(pairs, range(seed, seed + draws), named)
+    simulated, told = _simulated(pairs, range(grid.seed, grid.seed + draws), named)
     return Study(
         name="signal",
         title="Raw and corrected asymmetry (Figure 4)",
-        settings={"sets": ", ".join(sets), "seed": seed, "real fits": len(raw)},
+        settings={"sets": ", ".join(grid.sets), "seed": grid.seed, "real fits": len(raw)},
         findings=[*told, *_said(measured, corrected, gaps)],
         tables=[simulated, _deciles("raw", measured, gaps), _deciles("corrected", corrected, gaps)],
         pictures={"deciles": _picture(measured, corrected, gaps)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from askew.data import Dataset, Finding, hash_order
 from askew.errors import ParameterError
 from askew.estimators.labels import document_scale
 from askew.geometry import Covariance, RelevanceRows, Whitening
+from askew.geometry.spectra import check_ranks
 from askew.geometry.splits import Units
 from askew.geometry.whitening import WhiteningKind
 from askew.linalg.fixed import Float64Array
@@ -19,7 +21,7 @@ from askew.operators import Identity
 from askew.workflows.footing import prior_of
 from askew.workflows.relevance import relevance_rows
 
-__all__ = ["Coordinates", "default_ranks", "set_out", "shared_documents"]
+__all__ = ["Coordinates", "default_ranks", "ranks_to_judge", "set_out", "shared_documents"]
 
 # Documents that stand for the corpus where its covariance is asked for: ten a dimension of the widest encoders.
 _SAMPLE = 20_000
@@ -125,6 +127,24 @@ def default_ranks(rows: RelevanceRows, *, by_document: bool = False) -> tuple[in
     most = min(rows.shape[0], len(rows) // 2)
     held = [2**power for power in range(_LARGEST.bit_length()) if 2**power <= most]
     return tuple(rank for rank in held if rank >= _SMALLEST) or (held[-1],)
+
+
+def ranks_to_judge(rows: RelevanceRows, ranks: Sequence[int] | None, *, by_document: bool) -> tuple[int, ...]:
+    """The ranks asked for, each once, or the default ones.
+
+    Args:
+        rows: n rows.
+        ranks: None for `default_ranks`.
+        by_document: halves share no document.
+
+    Raises:
+        DimensionError: the sides differ in dimension.
+        ParameterError: a rank is not between 1 and the dimension.
+        LabelError: fewer than four queries.
+    """
+    chosen = default_ranks(rows, by_document=by_document) if ranks is None else ranks
+    check_ranks(chosen, rows.shape)
+    return tuple(dict.fromkeys(chosen))
 
 
 def _sample(dataset: Dataset, similarity: Similarity, seed: int) -> Float64Array:

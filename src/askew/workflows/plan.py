@@ -14,10 +14,9 @@ from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
 from askew.estimators import Labels, Ridge, has_shared
 from askew.geometry import Plan, plan
-from askew.geometry.spectra import check_ranks
 from askew.geometry.whitening import WhiteningKind
 from askew.protocols import Progress
-from askew.workflows.coordinates import default_ranks, set_out, shared_documents
+from askew.workflows.coordinates import ranks_to_judge, set_out, shared_documents
 from askew.workflows.footing import prior_of, rank_score
 from askew.workflows.learning import GainCurve, gain_curve
 
@@ -115,8 +114,7 @@ def plan_labels(
         )
     threads = workers or os.cpu_count() or 1
     at = set_out(dataset, whitening=whitening, residual=residual, similarity=similarity, seed=seed)
-    chosen = tuple(dict.fromkeys(ranks)) if ranks is not None else default_ranks(at.rows, by_document=by_document)
-    check_ranks(chosen, at.rows.shape)
+    chosen = ranks_to_judge(at.rows, ranks, by_document=by_document)
     total = 4 * splits  # half-splits are about half of the work, the curve the other half
     plans = plan(
         at.rows,

@@ -72,7 +72,7 @@ class Recommendation:
 def recommend(evidence: tuple[Evidence, ...], ranks: Mapping[str, int]) -> tuple[Recommendation, ...]:
     """One answer a target: the first rule's about it.
 
-    Within 1.64 standard errors the smaller family is chosen and the answer is not settled. Where both rules
+    Inside the noise the smaller family is chosen and the answer is not settled. Where both rules
     by operator risk are outside the noise and say different things, it is the same. By ranking the first rule
     measures the target itself, and the second is told beside it.
 
@@ -95,9 +95,8 @@ def _answer(rank: int, said: list[tuple[str, Selection]]) -> Recommendation:
         reason = f"{told}, both outside the noise: unsettled, so shared, the smaller family"
         return Recommendation(first.target, rank, "shared", False, reason)
     others = "".join(f"; {name} says {_words(found)}" for name, found in said[1:])
-    told = first.reason if first.score else "the score is 0, a tie: shared, the smaller family"
     settled = not first.inside_noise and first.score != 0
-    return Recommendation(first.target, rank, first.choice, settled, f"by {rule} {told}{others}")
+    return Recommendation(first.target, rank, first.choice, settled, f"by {rule} {first.reason}{others}")
 
 
 def _words(found: Selection) -> str:
@@ -138,6 +137,7 @@ def form_json(found: FormChoice) -> dict[str, Any]:
 
     return {
         **told(found.chosen),
+        "held_rank": min(found.chosen.rank, found.held),
         "whole": told(found.whole),
         "partial": None if found.partial is None else told(found.partial),
         "lead": found.lead,

@@ -23,10 +23,9 @@ from askew.geometry import (
     fold_separation,
     risk_curve,
 )
-from askew.geometry.spectra import check_ranks
 from askew.geometry.whitening import WhiteningKind
 from askew.protocols import Progress
-from askew.workflows.coordinates import Coordinates, default_ranks, set_out, shared_documents
+from askew.workflows.coordinates import Coordinates, ranks_to_judge, set_out, shared_documents
 from askew.workflows.held_out import HeldOutRanking, rank_held_out
 from askew.workflows.recommend import Evidence, Recommendation, form_json, recommend
 
@@ -168,8 +167,7 @@ def select_geometry(
     """
     _check(selectors)
     at = set_out(dataset, whitening=whitening, residual=residual, similarity=similarity, seed=seed)
-    chosen = tuple(dict.fromkeys(ranks)) if ranks is not None else default_ranks(at.rows, by_document=by_document)
-    check_ranks(chosen, at.rows.shape)
+    chosen = ranks_to_judge(at.rows, ranks, by_document=by_document)
     work = _Work(at, chosen, splits, folds, by_document, seed, workers or os.cpu_count() or 1)
     ranked: list[HeldOutRanking] = []
     rules: dict[Selector, Callable[[Progress | None], tuple[Selection, ...]]] = {
