@@ -14,6 +14,8 @@ from askew.report import (
     Candidate,
     FitSummary,
     HealthFinding,
+    Move,
+    NearestLabel,
     QueryCase,
     QueryGain,
     RankedDocument,
@@ -76,7 +78,18 @@ class Page(HTMLParser):
 def hostile(text: str, full: FitSummary) -> FitSummary:
     """A summary with one string in every place that takes one."""
     document = RankedDocument(doc_id=text, text=text, relevant=True, grade=1.0, score=0.5)
-    case = QueryCase(query_id=text, text=text, base=0.1, adapted=0.9, before=(document,), after=(document,))
+    move = Move(
+        sentence=text,
+        doc_id=text,
+        before=3,
+        after=1,
+        depth=100,
+        others=2,
+        others_known=0,
+        examples=(text,),
+        nearest=NearestLabel(query_id=text, text=text, cosine=0.5, shares=False),
+    )
+    case = QueryCase(query_id=text, text=text, base=0.1, adapted=0.9, before=(document,), after=(document,), move=move)
     return dataclasses.replace(
         full,
         title=text,
@@ -268,6 +281,22 @@ def test_unjudged_and_unscored_documents_are_told_apart(full: FitSummary) -> Non
     assert "three relevant , grade 2 · score −0.5000" in text
     assert "No document was retrieved." in text
     assert "Most hurt" not in text
+
+
+def test_a_case_says_why_it_moved(full: FitSummary) -> None:
+    page, text = Page(render_html(full)).text, render_markdown(full)
+    for place in (0, 1, 3):
+        assert f"The relevant document d{place} <&> rose from place beyond 100 to 2." in page
+    assert page.count("Nearest training query: Parse <&> a time") == 6  # of two lists of ten
+    assert r"The relevant document d1 &lt;&amp;&gt; rose from place beyond 100 to 2." in text
+    assert "Nearest training query: Parse &lt;&amp;&gt; a time" in text
+
+
+def test_cases_without_a_reason_get_no_words_about_one(full: FitSummary) -> None:
+    bare = tuple(dataclasses.replace(case, move=None) for case in full.helped)
+    page = Page(render_html(dataclasses.replace(full, helped=bare, hurt=()))).text
+    assert "Queries to look at" in page
+    assert "Each has a reason" not in page
 
 
 def test_ten_cases_a_side_are_shown(full: FitSummary) -> None:

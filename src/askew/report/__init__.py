@@ -3,6 +3,7 @@
 Nothing here opens or writes a file: the caller does. matplotlib and jinja2 are imported when first used.
 """
 
+from askew.report.cases import Move, NearestLabel, QueryCase, QueryGain, RankedDocument
 from askew.report.curves import Mark, Series, curves_figure, drift_figure, learning_figure
 from askew.report.figures import comparison_figure, gains_figure, spectrum_figure, strength_figure
 from askew.report.html import render_html
@@ -20,9 +21,6 @@ from askew.report.summary import (
     Learning,
     LearningPoint,
     OperatorFacts,
-    QueryCase,
-    QueryGain,
-    RankedDocument,
     Reproduction,
     Verdict,
 )
@@ -39,6 +37,8 @@ __all__ = [
     "Learning",
     "LearningPoint",
     "Mark",
+    "Move",
+    "NearestLabel",
     "OperatorFacts",
     "QueryCase",
     "QueryGain",

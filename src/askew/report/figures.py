@@ -13,7 +13,8 @@ from askew.report._svg import draw
 from askew.report._words import count, number, percent, signed, strength
 
 if TYPE_CHECKING:
-    from askew.report.summary import FitSummary, QueryGain
+    from askew.report.cases import QueryGain
+    from askew.report.summary import FitSummary
 
 __all__ = ["comparison_figure", "gains_figure", "sort_gains", "spectrum_figure", "strength_figure", "tally"]
 

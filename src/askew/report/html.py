@@ -20,7 +20,8 @@ from askew.report.figures import (
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from askew.report.summary import FitSummary, HealthFinding, QueryGain
+    from askew.report.cases import QueryGain
+    from askew.report.summary import FitSummary, HealthFinding
 
 __all__ = ["render_html"]
 

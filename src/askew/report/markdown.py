@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from askew.report._words import FEW, count, number, p_value, percent, presentable, shorten, signed, strength
 
 if TYPE_CHECKING:
-    from askew.report.summary import Candidate, Comparison, FitSummary, HealthFinding, QueryCase
+    from askew.report.cases import QueryCase
+    from askew.report.summary import Candidate, Comparison, FitSummary, HealthFinding
 
 __all__ = ["render_markdown"]
 
@@ -131,9 +132,18 @@ def _candidate(row: Candidate) -> tuple[str, ...]:
 
 
 def _cases(heading: str, cases: Sequence[QueryCase]) -> str:
-    shown = [(signed(case.gain), shorten(case.text or case.query_id, 120)) for case in cases[:_CASES]]
-    lines = [f"- {gain}: {_text(name)}" for gain, name in shown]
+    lines = [_case(case) for case in cases[:_CASES]]
     return f"## {heading}\n\n" + "\n".join(lines) if lines else ""
+
+
+def _case(case: QueryCase) -> str:
+    told = f"- {signed(case.gain)}: {_text(shorten(case.text or case.query_id, 120))}"
+    if case.move is None:
+        return told
+    nearest = case.move.nearest
+    name = "" if nearest is None else shorten(nearest.text or nearest.query_id, 120)
+    beside = f" Nearest training query: {_text(name)}" if name else ""
+    return f"{told}\n  {_text(case.move.sentence)}{beside}"
 
 
 def _findings(findings: Sequence[HealthFinding]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from askew.errors import FormatError, ParameterError
 from askew.report._plain import Record, build, encode
+from askew.report.cases import QueryCase, QueryGain
 
 __all__ = [
     "Candidate",
@@ -21,9 +22,6 @@ __all__ = [
     "Learning",
     "LearningPoint",
     "OperatorFacts",
-    "QueryCase",
-    "QueryGain",
-    "RankedDocument",
     "Reproduction",
     "Verdict",
 ]
@@ -213,57 +211,6 @@ class Comparison(Record):
             raise ParameterError(f"{self.confidence} is not in (0, 1)", where="Comparison.confidence")
         if self.low > self.high:
             raise ParameterError(f"the bounds {self.low} and {self.high} are crossed", where="Comparison.low")
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueryGain(Record):
-    """One query's value before and after, by the first measure; `text` may be empty."""
-
-    query_id: str
-    text: str
-    base: float
-    adapted: float
-
-    @property
-    def gain(self) -> float:
-        """How much the correction adds: adapted − base."""
-        return self.adapted - self.base
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankedDocument(Record):
-    """One retrieved document.
-
-    Attributes:
-        doc_id: its id.
-        text: the beginning of its text, or "".
-        relevant: whether it is judged relevant to the query.
-        grade: its judgement; None if it has none.
-        score: what it was ranked by; None if that is not finite.
-    """
-
-    doc_id: str
-    text: str
-    relevant: bool
-    grade: float | None = None
-    score: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueryCase(Record):
-    """One query with its first documents before and after, best first."""
-
-    query_id: str
-    text: str
-    base: float
-    adapted: float
-    before: tuple[RankedDocument, ...]
-    after: tuple[RankedDocument, ...]
-
-    @property
-    def gain(self) -> float:
-        """How much the correction adds: adapted − base."""
-        return self.adapted - self.base
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,10 @@ from askew.data import Dataset, Run
 from askew.estimators import Candidate
 from askew.evaluation import Comparison
 from askew.operators import BilinearOperator, Factored
-from askew.workflows.assess import Assessment
+from askew.workflows.assess import DEPTH, Assessment
 from askew.workflows.fit import Fit
 from askew.workflows.learning import recorded
+from askew.workflows.moves import explain, nearest_labels
 from askew.workflows.trial import Trial
 
 __all__ = ["summarise"]
@@ -50,7 +51,9 @@ def summarise(
     """
     choice = fitted.choice
     all_documents = trial.parts[0][1] if trial.parts else None
-    helped, hurt = _cases(all_documents, test) if all_documents is not None and test is not None else ((), ())
+    helped, hurt = (
+        _cases(all_documents, fitted, train, test) if all_documents is not None and test is not None else ((), ())
+    )
     return report.FitSummary(
         title=f"Adapting {train.name}",
         askew_version=__version__,
@@ -199,23 +202,30 @@ def _per_query(found: Assessment, test: Dataset) -> tuple[report.QueryGain, ...]
     )
 
 
-def _cases(found: Assessment, test: Dataset) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
+def _cases(
+    found: Assessment, fitted: Fit, train: Dataset, test: Dataset
+) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
     """The queries most helped and most hurt."""
     gains = sorted(_per_query(found, test), key=lambda query: (-query.gain, query.query_id))
     helped = [query for query in gains if query.gain > 0][:_CASES]
     hurt = [query for query in reversed(gains) if query.gain < 0][:_CASES]
-    return tuple(_case(q, found, test) for q in helped), tuple(_case(q, found, test) for q in hurt)
+    seen = fitted.candidate.provenance.seen
+    nearest = nearest_labels([query.query_id for query in helped + hurt], train, test)
+    runs = found.base_run, found.adapted_run
 
+    def case(query: report.QueryGain) -> report.QueryCase:
+        near = nearest.get(query.query_id)
+        return report.QueryCase(
+            query_id=query.query_id,
+            text=query.text,
+            base=query.base,
+            adapted=query.adapted,
+            before=_top(runs[0], query.query_id, test),
+            after=_top(runs[1], query.query_id, test),
+            move=explain(query, test, runs, seen=seen, depth=DEPTH, nearest=near),
+        )
 
-def _case(query: report.QueryGain, found: Assessment, test: Dataset) -> report.QueryCase:
-    return report.QueryCase(
-        query_id=query.query_id,
-        text=query.text,
-        base=query.base,
-        adapted=query.adapted,
-        before=_top(found.base_run, query.query_id, test),
-        after=_top(found.adapted_run, query.query_id, test),
-    )
+    return tuple(map(case, helped)), tuple(map(case, hurt))
 
 
 def _top(run: Run, query: str, test: Dataset) -> tuple[report.RankedDocument, ...]:
