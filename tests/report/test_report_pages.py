@@ -166,7 +166,7 @@ def test_the_page_is_well_formed_and_loads_nothing(full: FitSummary, untested: F
 def test_every_picture_is_xml_with_a_caption_and_a_table(full: FitSummary) -> None:
     html = render_html(full)
     svgs = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
-    assert len(svgs) == 6
+    assert len(svgs) == 7
     for svg in svgs:
         ET.fromstring(svg)
     parts = html.split("<figure>")[1:]
@@ -297,6 +297,40 @@ def test_cases_without_a_reason_get_no_words_about_one(full: FitSummary) -> None
     page = Page(render_html(dataclasses.replace(full, helped=bare, hurt=()))).text
     assert "Queries to look at" in page
     assert "Each has a reason" not in page
+
+
+def test_what_training_knew_is_one_picture_in_plain_words(full: FitSummary) -> None:
+    page = Page(render_html(full)).text
+    section = page[page.index("Seen in training, or new?") : page.index("How the strength was chosen")]
+    for words in (
+        "unseen : the same, with every document that was a right answer in training taken out",
+        "negative only : the right answer took part in training, but only as a wrong answer",
+        "worth having where users come back to the same documents",
+        "unseen +0.0150 +0.0040 to +0.0260 0.3100 0.3250 1,200",
+        "negative only −0.0050 −0.0200 to +0.0100 0.3400 0.3350 1,200",
+    ):
+        assert words.replace(" :", "") in section
+    assert "never seen" not in section.partition("If only")[0]  # it was not measured
+    alone = Page(render_html(dataclasses.replace(full, comparisons=full.comparisons[:1]))).text
+    assert "Seen in training" not in alone
+
+
+def test_candidates_level_with_the_best_are_counted(full: FitSummary) -> None:
+    best = max(full.candidates, key=lambda row: row.mean)
+    level = best.mean - best.standard_error
+    assert full.level == level
+    above = sum(row.mean >= level for row in full.candidates)
+    html = render_html(full)
+    page = Page(html).text
+    assert 1 < above < len(full.candidates)
+    assert f"The dotted line, at {level:.4f}, is one standard error below the best mean" in page
+    assert f"{above} of {len(full.candidates)} candidates lie on or above it" in page
+    assert "keeping the prior among them" not in page
+    table = html[html.index("level with the best") : html.index("</table>", html.index("level with the best"))]
+    assert table.count("<td>yes</td>") == above + 1  # and the chosen one
+    prior = dataclasses.replace(full.candidates[0], mean=level)
+    held = dataclasses.replace(full, candidates=(prior, *full.candidates[1:]))
+    assert "keeping the prior among them" in Page(render_html(held)).text
 
 
 def test_ten_cases_a_side_are_shown(full: FitSummary) -> None:

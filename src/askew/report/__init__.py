@@ -9,6 +9,7 @@ from askew.report.figures import comparison_figure, gains_figure, spectrum_figur
 from askew.report.html import render_html
 from askew.report.jsonout import render_json
 from askew.report.markdown import render_markdown
+from askew.report.seen import seen_figure
 from askew.report.summary import (
     Candidate,
     Chosen,
@@ -54,6 +55,7 @@ __all__ = [
     "render_html",
     "render_json",
     "render_markdown",
+    "seen_figure",
     "spectrum_figure",
     "strength_figure",
 ]

@@ -16,6 +16,7 @@ from askew.report.figures import (
     strength_figure,
     tally,
 )
+from askew.report.seen import MEANINGS, seen_figure, seen_rows
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -62,6 +63,7 @@ def _figures(summary: FitSummary) -> dict[str, str]:
     drawn = {
         "gains": gains_figure(summary),
         "comparison": comparison_figure(summary),
+        "seen": seen_figure(summary),
         "strength": strength_figure(summary),
         "spectrum": spectrum_figure(summary),
         "drift": drift_figure(summary.drift),
@@ -84,6 +86,8 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
         "unchanged": unchanged,
         "hurt": hurt,
         "cases": (("Most helped", summary.helped[:_CASES]), ("Most hurt", summary.hurt[:_CASES])),
+        "seen": seen_rows(summary),
+        "meanings": MEANINGS,
         "prior": next((c for c in summary.candidates if c.strength is None), None),
         "best": next((c for c in summary.candidates if c.chosen), None),
         "findings": sorted(summary.findings, key=_gravity),

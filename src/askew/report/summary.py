@@ -86,12 +86,12 @@ class Candidate(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Geometry(Record):
-    """Whether queries and documents ranked better by a map each than by one map.
+    """Whether queries and documents ranked better by a geometry each than by a shared one.
 
     Attributes:
         choice: ``"dual"`` or ``"shared"``, whichever leads; ``"either"`` inside the noise.
         sentence: the evidence in prose.
-        shared: the best candidate of one map.
+        shared: the best candidate of one geometry.
         dual: the best of two.
         lead: the cross-fitted mean of dual less that of shared.
         standard_error: of the lead, over queries.
@@ -269,7 +269,7 @@ class FitSummary(Record):
         measure: what cross-fitting scored by.
         candidates: the path of strengths, "keep the prior" among them.
         chosen_by: what each candidate's `bound` is, in words; "" if the choice went by the mean.
-        geometry: one map or two; None where only one family was tried.
+        geometry: one geometry or two; None where only one family was tried.
         learning: the gain by number of labels; None where it was not measured.
         drift: scores before and after, on the test queries; None without any.
         comparisons: on the test split, the leading one first; empty without one.
@@ -313,6 +313,14 @@ class FitSummary(Record):
         super().__post_init__()
         if sum(candidate.chosen for candidate in self.candidates) > 1:
             raise ParameterError("more than one candidate is marked as chosen", where="FitSummary.candidates")
+
+    @property
+    def level(self) -> float | None:
+        """One standard error below the best mean: candidates at or above it are level with the best; None for none."""
+        if not self.candidates:
+            return None
+        best = max(self.candidates, key=lambda candidate: candidate.mean)
+        return best.mean - best.standard_error
 
     @property
     def compared_by(self) -> str:

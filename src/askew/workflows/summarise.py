@@ -138,23 +138,22 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
 
 
 def _geometry(fitted: Fit) -> report.Geometry | None:
-    """One map or two, by the candidates that are there already."""
+    """One geometry or two, by the candidates that are there already."""
     found = fitted.choice.geometry()
     if found is None:
         return None
-    leads = f"{found.lead:+.4f} (standard error {found.standard_error:.4f})"
-    compared = (
-        f"the best with a map for each side ({found.dual}) less the best with one map ({found.shared}) is {leads}"
-    )
-    choice: Literal["shared", "dual", "either"]
+    sides = {"dual": f"one geometry for each side (best: {found.dual})"}
+    sides["shared"] = f"one geometry that queries and documents share (best: {found.shared})"
+    choice: Literal["shared", "dual", "either"] = "dual" if found.lead > 0 else "shared"
+    better, other = (sides[name] for name in (("dual", "shared") if choice == "dual" else ("shared", "dual")))
+    lead = f"{abs(found.lead):.4f} in cross-fitted nDCG@10 (standard error {found.standard_error:.4f})"
+    told = f"{better[0].upper()}{better[1:]} ranks better than {other}, by {lead}"
     if found.inside_noise():
-        choice, said = "either", "inside the noise: either will do"
-    else:
-        choice = "dual" if found.lead > 0 else "shared"
-        said = "a map for each side ranks better" if choice == "dual" else "one map ranks better"
+        choice, told = "either", f"{told}, which is inside the noise: either will do"
     return report.Geometry(
         choice=choice,
-        sentence=f"Cross-fitted nDCG@10, {compared}; {said}. For operator risk, and its error: askew select.",
+        sentence=f"{told}. Both are applied to queries alone: documents stay as they are. "
+        "The command askew select looks into this question by itself.",
         shared=str(found.shared),
         dual=str(found.dual),
         lead=found.lead,
