@@ -303,13 +303,13 @@ def test_what_training_knew_is_one_picture_in_plain_words(full: FitSummary) -> N
     page = Page(render_html(full)).text
     section = page[page.index("Seen in training, or new?") : page.index("How the strength was chosen")]
     for words in (
-        "unseen : the same, with every document that was a right answer in training taken out",
-        "negative only : the right answer took part in training, but only as a wrong answer",
+        "unseen: the same, with every document that was a right answer in training taken out",
+        "negative only: the right answer took part in training, but only as a wrong answer",
         "worth having where users come back to the same documents",
         "unseen +0.0150 +0.0040 to +0.0260 0.3100 0.3250 1,200",
         "negative only −0.0050 −0.0200 to +0.0100 0.3400 0.3350 1,200",
     ):
-        assert words.replace(" :", "") in section
+        assert words in section
     assert "never seen" not in section.partition("If only")[0]  # it was not measured
     alone = Page(render_html(dataclasses.replace(full, comparisons=full.comparisons[:1]))).text
     assert "Seen in training" not in alone
@@ -326,6 +326,8 @@ def test_candidates_level_with_the_best_are_counted(full: FitSummary) -> None:
     assert f"The dotted line, at {level:.4f}, is one standard error below the best mean" in page
     assert f"{above} of {len(full.candidates)} candidates lie on or above it" in page
     assert "keeping the prior among them" not in page
+    alone = dataclasses.replace(full, candidates=(full.candidates[0], dataclasses.replace(best, mean=0.9)))
+    assert "below the best mean: the best alone lies above it." in Page(render_html(alone)).text
     table = html[html.index("level with the best") : html.index("</table>", html.index("level with the best"))]
     assert table.count("<td>yes</td>") == above + 1  # and the chosen one
     prior = dataclasses.replace(full.candidates[0], mean=level)

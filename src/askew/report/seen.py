@@ -77,8 +77,8 @@ def _dumbbell(axes: Axes, place: int, row: Comparison) -> None:
     ends = [row.base + row.low, row.base + row.high]
     axes.plot(ends, [height] * 2, color=colour, alpha=0.35, linewidth=7, solid_capstyle="butt")
     axes.plot([row.base, row.adapted], [height] * 2, color=colour, linewidth=1.6)
-    ring = {"markerfacecolor": "none", "markeredgecolor": MUTED, "markeredgewidth": 1.8}
-    axes.plot([row.base], [height], "o", markersize=8, gid=f"mark-base-{place}", **ring)
+    ring = axes.plot([row.base], [height], "o", markersize=8, gid=f"mark-base-{place}")[0]
+    ring.set(markerfacecolor="none", markeredgecolor=MUTED, markeredgewidth=1.8)
     axes.plot([row.adapted], [height], "o", color=colour, markersize=8, gid=f"mark-adapted-{place}")
 
 
