@@ -268,6 +268,34 @@ def test_an_empty_summary_reads_well(make_summary: Any) -> None:
     assert "None" not in render_markdown(bare)
 
 
+def test_where_nothing_was_fitted_only_the_base_is_told(make_summary: Any, untested: FitSummary) -> None:
+    rows = tuple(
+        dataclasses.replace(row, adapted=row.base, difference=0.0, low=0.0, high=0.0, p_value=1.0)
+        for row in make_summary(300).comparisons
+    )
+    bare = make_summary(
+        300,
+        comparisons=rows,
+        operator=None,
+        candidates=(),
+        geometry=None,
+        learning=None,
+        drift=None,
+        per_query=(),
+        helped=(),
+        hurt=(),
+        verdict=dataclasses.replace(untested.verdict, gain=None, standard_error=None, threshold=None),
+    )
+    assert not bare.fitted
+    page, text = Page(render_html(bare)).text, render_markdown(bare)
+    assert "Base 0.3231 nDCG@10, 300 queries Headroom 0.6769" in page
+    for told in (page, text):
+        assert "There is no correction, so there is nothing to compare with the base." in told
+        for absent in ("0.0000", "Difference", "Seen in training", "p = 1.000"):
+            assert absent not in told
+    assert "| nDCG@10 | 300 | 0.3231 | 0.6769 |" in text
+
+
 def test_unjudged_and_unscored_documents_are_told_apart(full: FitSummary) -> None:
     documents = (
         RankedDocument(doc_id="d1", text="", relevant=False),

@@ -27,7 +27,7 @@ def render_markdown(summary: FitSummary) -> str:
     parts = [
         f"# {_text(shown.title)}",
         _verdict(shown),
-        _comparisons(shown.comparisons),
+        _comparisons(shown),
         _elsewhere(shown.elsewhere),
         _candidates(shown),
         _learning(shown),
@@ -54,10 +54,15 @@ def _verdict(summary: FitSummary) -> str:
     return "\n\n".join(lines)
 
 
-def _comparisons(comparisons: Sequence[Comparison]) -> str:
-    if not comparisons:
+def _comparisons(summary: FitSummary) -> str:
+    if not summary.comparisons:
         return "No test queries were given: the evidence is the cross-fitted one."
-    return "## Base against adapted\n\n" + _compared(comparisons)
+    if summary.fitted:
+        return "## Base against adapted\n\n" + _compared(summary.comparisons)
+    whole = [row for row in summary.comparisons if row.label == summary.comparisons[0].label]
+    rows = [(_text(row.measure), count(row.n), number(row.base), number(row.headroom)) for row in whole]
+    told = "There is no correction, so there is nothing to compare with the base.\n\n"
+    return "## The base\n\n" + told + _table(("measure", "n", "base", "headroom"), rows, words=1)
 
 
 def _elsewhere(comparisons: Sequence[Comparison]) -> str:

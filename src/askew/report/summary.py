@@ -315,6 +315,11 @@ class FitSummary(Record):
             raise ParameterError("more than one candidate is marked as chosen", where="FitSummary.candidates")
 
     @property
+    def fitted(self) -> bool:
+        """Whether there is a correction; without one, adapted is the base and every difference is 0."""
+        return self.operator is not None
+
+    @property
     def level(self) -> float | None:
         """One standard error below the best mean: candidates at or above it are level with the best; None for none."""
         if not self.candidates:
