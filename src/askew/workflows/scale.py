@@ -63,7 +63,7 @@ def scale_of_base(dataset: Dataset, adapter: Adapter) -> float:
     known = frozenset[str]() if seen is None else seen.split_documents(dataset.documents.ids)[0]
     before, after = (_scores(dataset, one, known) for one in (base_of(adapter), adapter))
     overlap, size = float(before @ after), float(after @ after)
-    return overlap / size if size > 0 and overlap > 0 else 1.0
+    return overlap / size if overlap > 0 else 1.0  # so that size is not 0
 
 
 def _scores(dataset: Dataset, adapter: Adapter, without: frozenset[str]) -> Float64Array:
