@@ -81,8 +81,8 @@ def test_the_document_that_counts_most_is_told() -> None:
     ("positives", "words"),
     [
         ("", "past 3 documents. Geometry"),
-        ("a", "past 3 documents, 1 of which answered training queries."),
-        ("abc", "past 3 documents, all of which answered training queries."),
+        ("a", "past 3 documents, 1 of which was a right answer in training."),
+        ("abc", "past 3 documents, all of which were right answers in training."),
     ],
 )
 def test_what_it_passed_is_known_or_not(positives: str, words: str) -> None:
@@ -104,16 +104,18 @@ def test_memory_is_told_from_geometry() -> None:
         "Memory: the nearest training query (cosine 0.83) has a relevant document in common with this one."
     )
     assert because("abcd", "dabc", seen=known, nearest=near(shares=False)) == (
-        "Memory: that document answered a training query, if not the nearest one (cosine 0.83)."
+        "Memory: that document was a right answer in training, if not for the nearest training query (cosine 0.83)."
     )
     assert because("abcd", "dabc", seen=passers, nearest=near(shares=False)) == (
-        "Geometry, not memory: no training query had that document as an answer; the nearest one (cosine 0.83) asks "
-        "for others."
+        "Geometry, not memory: that document was no right answer in training; the nearest training query (cosine 0.83) "
+        "asks for others."
     )
-    assert because("abcd", "dabc") == "Geometry, not memory: no training query had that document as an answer."
+    assert because("abcd", "dabc") == "Geometry, not memory: that document was no right answer in training."
     assert because("dabc", "abcd", seen=passers) == (
-        "Memory of other queries: most of what passed it was an answer in training."
+        "Memory of other queries: most of what passed it was a right answer in training."
     )
+    alone = moved("ad", "da", rose=True, seen=Seen.of(queries=(), positives="a", negatives=()))
+    assert "past 1 document, which was a right answer in training." in alone.sentence
     assert because("dabce", "abced", seen=passers).startswith("Geometry")  # two of four are not most
 
 

@@ -122,11 +122,11 @@ def _moved(move: report.Move, *, rose: bool) -> str:
 
 
 def _answers(known: int, others: int) -> str:
-    """How many of the others had been relevant in training."""
+    """How many of the others were relevant to a training query."""
     if not known:
         return ""
     which = f"{known} of which" if known < others else "all of which" if others > 1 else "which"
-    return f", {which} answered training queries"
+    return f", {which} {'was a right answer' if known == 1 else 'were right answers'} in training"
 
 
 def _because(move: report.Move, *, rose: bool) -> str:
@@ -135,11 +135,11 @@ def _because(move: report.Move, *, rose: bool) -> str:
     if nearest is not None and nearest.shares:
         return f"Memory: the nearest training query{cosine} has a relevant document in common with this one."
     if move.known:
-        return f"Memory: that document answered a training query, if not the nearest one{cosine}."
+        return f"Memory: that document was a right answer in training, if not for the nearest training query{cosine}."
     if not rose and 2 * move.others_known > move.others:
-        return f"Memory of other queries: most of what passed it was an answer in training{_apart(cosine)}."
-    return f"Geometry, not memory: no training query had that document as an answer{_apart(cosine)}."
+        return "Memory of other queries: most of what passed it was a right answer in training."
+    return f"Geometry, not memory: that document was no right answer in training{_apart(cosine)}."
 
 
 def _apart(cosine: str) -> str:
-    return f"; the nearest one{cosine} asks for others" if cosine else ""
+    return f"; the nearest training query{cosine} asks for others" if cosine else ""
