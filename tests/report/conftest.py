@@ -19,6 +19,8 @@ from askew.report import (
     HealthFinding,
     Learning,
     LearningPoint,
+    Move,
+    NearestLabel,
     OperatorFacts,
     QueryCase,
     QueryGain,
@@ -45,7 +47,25 @@ def make_queries(n: int, *, seed: int = 7) -> tuple[QueryGain, ...]:
 def make_case(query: QueryGain, *, seed: int = 3) -> QueryCase:
     draw = random.Random(seed)
     before, after = (tuple(_document(draw, place) for place in range(5)) for _ in range(2))
-    return QueryCase(**_values(query), before=before, after=after)
+    return QueryCase(**_values(query), before=before, after=after, move=make_move(seed))
+
+
+def make_move(seed: int) -> Move | None:
+    """Every third case has no reason, every third no nearest query."""
+    if seed % 3 == 2:
+        return None
+    near = NearestLabel(query_id=f"t{seed}", text="Parse <&> a time", cosine=0.75, shares=True)
+    return Move(
+        sentence=f"The relevant document d{seed} <&> rose from place beyond 100 to 2.",
+        doc_id=f"d{seed}",
+        before=None,
+        after=2,
+        depth=100,
+        others=98,
+        others_known=3,
+        examples=("d8", "d9"),
+        nearest=near if seed % 3 else None,
+    )
 
 
 def make_summary(n: int = 1_200, **changes: Any) -> FitSummary:
@@ -155,7 +175,8 @@ def make_candidates() -> tuple[Candidate, ...]:
 def make_comparisons(n: int) -> tuple[Comparison, ...]:
     rows = (
         ("nDCG@10", "all", 0.3231, 0.3442, 0.0143, 0.0281),
-        ("nDCG@10", "unseen documents", 0.31, 0.325, 0.004, 0.026),
+        ("nDCG@10", "unseen", 0.31, 0.325, 0.004, 0.026),
+        ("nDCG@10", "negative only", 0.34, 0.335, -0.02, 0.01),
     )
     return tuple(
         Comparison(

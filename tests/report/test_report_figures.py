@@ -20,12 +20,13 @@ from askew.report import (
     QueryGain,
     comparison_figure,
     gains_figure,
+    seen_figure,
     spectrum_figure,
     strength_figure,
 )
 
 Figure = Callable[[FitSummary], str]
-FIGURES: tuple[Figure, ...] = (gains_figure, comparison_figure, strength_figure, spectrum_figure)
+FIGURES: tuple[Figure, ...] = (gains_figure, comparison_figure, strength_figure, spectrum_figure, seen_figure)
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -157,6 +158,63 @@ def test_the_ring_and_the_priors_line_stand_at_their_scores(full: FitSummary) ->
     assert (chosen - prior) / scale == pytest.approx(best.mean - full.candidates[0].mean, rel=1e-3)
 
 
+def test_the_level_lies_one_standard_error_below_the_best(full: FitSummary) -> None:
+    svg = strength_figure(full)
+    level, prior = marked(svg, "level")[0][1], marked(svg, "prior")[0][1]
+    best = max(full.candidates, key=lambda candidate: candidate.mean)
+    ring = next(e for e in ET.fromstring(svg).iter() if e.get("id") == "strength-mark-chosen")
+    top = -float(next(ring.iter(f"{_SVG}use")).attrib["y"])
+    assert best.chosen
+    share = best.standard_error / (best.mean - full.candidates[0].mean)
+    assert (top - level) / (top - prior) == pytest.approx(share, rel=1e-3)
+    assert "best less 1 std. error" in svg
+
+
+@pytest.mark.parametrize(
+    ("strengths", "labels"),
+    [
+        ((0.001, 0.00464, 0.01, 0.0215, 0.1), ["0.001", "0.01", "0.1"]),
+        ((0.00464, 0.01, 0.0215, 0.1, 0.464), ["0.01", "0.1"]),
+        ((2.0, 3.0, 8.0), ["2", "3", "8"]),  # a decade holds all of them
+        ((0.5, 1.0, 3.0), ["0.5", "1", "3"]),
+        ((1e-9, 1e9), ["1e-09", "1e-06", "0.001", "1", "1000", "1e+06", "1e+09"]),
+    ],
+)
+def test_strengths_are_labelled_at_decades(full: FitSummary, strengths: tuple[float, ...], labels: list[str]) -> None:
+    points = tuple(Candidate(name="x", strength=s, mean=0.3, standard_error=0.01) for s in strengths)
+    svg = strength_figure(dataclasses.replace(full, candidates=points))
+    shown = [text.text for text in ET.fromstring(svg).iter(f"{_SVG}text")]
+    assert shown[: shown.index("strength of the pull towards the prior")] == labels
+
+
+def test_seen_and_unseen_stand_at_their_means(full: FitSummary) -> None:
+    svg = seen_figure(full)
+    root = ET.fromstring(svg)
+
+    def across(mark: str) -> float:
+        group = next(part for part in root.iter() if part.get("id") == f"seen-mark-{mark}")
+        return float(next(group.iter(f"{_SVG}use")).attrib["x"])
+
+    whole, unseen, negatives = full.comparisons
+    scale = (across("adapted-0") - across("base-0")) / whole.difference
+    for place, row in enumerate((whole, unseen, negatives)):
+        assert (across(f"base-{place}") - across("base-0")) / scale == pytest.approx(row.base - whole.base, abs=1e-5)
+        assert (across(f"adapted-{place}") - across("base-0")) / scale == pytest.approx(
+            row.adapted - whole.base, abs=1e-5
+        )
+    for words in ("all, 1,200 queries", "unseen, 1,200 queries", "negative only, 1,200 queries"):
+        assert words in svg
+
+
+def test_few_queries_and_other_systems_are_not_judged_as_seen(full: FitSummary) -> None:
+    whole, unseen, _ = full.comparisons
+    few = dataclasses.replace(unseen, n=49)
+    assert "unseen, 49 queries: too few to judge" in seen_figure(dataclasses.replace(full, comparisons=(whole, few)))
+    other = dataclasses.replace(unseen, system="nearest past query")
+    recall = dataclasses.replace(unseen, measure="R@100")
+    assert seen_figure(dataclasses.replace(full, comparisons=(whole, other, recall))) == ""
+
+
 def test_the_path_takes_odd_candidates(full: FitSummary) -> None:
     odd = ("$x^2", "_hidden", "日本語", "a" * 200, "<b>", "x", "y", "z")
     points = (Candidate(name=name, strength=2**i, mean=0.3, standard_error=0.0) for i, name in enumerate(odd))
@@ -187,7 +245,7 @@ def test_singular_values_stand_to_each_other_as_given(full: FitSummary, n: int) 
 
 def test_nothing_to_draw_is_an_empty_string(make_summary: Any) -> None:
     empty = make_summary(0, comparisons=(), candidates=(), operator=None)
-    assert [draw(empty) for draw in FIGURES] == ["", "", "", ""]
+    assert [draw(empty) for draw in FIGURES] == [""] * len(FIGURES)
     assert strength_figure(make_summary(0, candidates=make_summary(0).candidates[:1])) == ""
     assert spectrum_figure(make_summary(0, operator=OperatorFacts(singular_values=()))) == ""
 

@@ -14,6 +14,8 @@ from askew.report import (
     Candidate,
     FitSummary,
     HealthFinding,
+    Move,
+    NearestLabel,
     QueryCase,
     QueryGain,
     RankedDocument,
@@ -76,7 +78,18 @@ class Page(HTMLParser):
 def hostile(text: str, full: FitSummary) -> FitSummary:
     """A summary with one string in every place that takes one."""
     document = RankedDocument(doc_id=text, text=text, relevant=True, grade=1.0, score=0.5)
-    case = QueryCase(query_id=text, text=text, base=0.1, adapted=0.9, before=(document,), after=(document,))
+    move = Move(
+        sentence=text,
+        doc_id=text,
+        before=3,
+        after=1,
+        depth=100,
+        others=2,
+        others_known=0,
+        examples=(text,),
+        nearest=NearestLabel(query_id=text, text=text, cosine=0.5, shares=False),
+    )
+    case = QueryCase(query_id=text, text=text, base=0.1, adapted=0.9, before=(document,), after=(document,), move=move)
     return dataclasses.replace(
         full,
         title=text,
@@ -153,7 +166,7 @@ def test_the_page_is_well_formed_and_loads_nothing(full: FitSummary, untested: F
 def test_every_picture_is_xml_with_a_caption_and_a_table(full: FitSummary) -> None:
     html = render_html(full)
     svgs = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
-    assert len(svgs) == 6
+    assert len(svgs) == 7
     for svg in svgs:
         ET.fromstring(svg)
     parts = html.split("<figure>")[1:]
@@ -255,6 +268,34 @@ def test_an_empty_summary_reads_well(make_summary: Any) -> None:
     assert "None" not in render_markdown(bare)
 
 
+def test_where_nothing_was_fitted_only_the_base_is_told(make_summary: Any, untested: FitSummary) -> None:
+    rows = tuple(
+        dataclasses.replace(row, adapted=row.base, difference=0.0, low=0.0, high=0.0, p_value=1.0)
+        for row in make_summary(300).comparisons
+    )
+    bare = make_summary(
+        300,
+        comparisons=rows,
+        operator=None,
+        candidates=(),
+        geometry=None,
+        learning=None,
+        drift=None,
+        per_query=(),
+        helped=(),
+        hurt=(),
+        verdict=dataclasses.replace(untested.verdict, gain=None, standard_error=None, threshold=None),
+    )
+    assert not bare.fitted
+    page, text = Page(render_html(bare)).text, render_markdown(bare)
+    assert "Base 0.3231 nDCG@10, 300 queries Headroom 0.6769" in page
+    for told in (page, text):
+        assert "There is no correction, so there is nothing to compare with the base." in told
+        for absent in ("0.0000", "Difference", "Seen in training", "p = 1.000"):
+            assert absent not in told
+    assert "| nDCG@10 | 300 | 0.3231 | 0.6769 |" in text
+
+
 def test_unjudged_and_unscored_documents_are_told_apart(full: FitSummary) -> None:
     documents = (
         RankedDocument(doc_id="d1", text="", relevant=False),
@@ -268,6 +309,62 @@ def test_unjudged_and_unscored_documents_are_told_apart(full: FitSummary) -> Non
     assert "three relevant , grade 2 · score −0.5000" in text
     assert "No document was retrieved." in text
     assert "Most hurt" not in text
+
+
+def test_a_case_says_why_it_moved(full: FitSummary) -> None:
+    page, text = Page(render_html(full)).text, render_markdown(full)
+    for place in (0, 1, 3):
+        assert f"The relevant document d{place} <&> rose from place beyond 100 to 2." in page
+    assert page.count("Nearest training query: Parse <&> a time") == 6  # of two lists of ten
+    assert r"The relevant document d1 &lt;&amp;&gt; rose from place beyond 100 to 2." in text
+    assert "Nearest training query: Parse &lt;&amp;&gt; a time" in text
+
+
+def test_cases_without_a_reason_get_no_words_about_one(full: FitSummary) -> None:
+    bare = tuple(dataclasses.replace(case, move=None) for case in full.helped)
+    page = Page(render_html(dataclasses.replace(full, helped=bare, hurt=()))).text
+    assert "Queries to look at" in page
+    assert "Each has a reason" not in page
+
+
+def test_what_training_knew_is_one_picture_in_plain_words(full: FitSummary) -> None:
+    page = Page(render_html(full)).text
+    section = page[page.index("Seen in training, or new?") : page.index("How the strength was chosen")]
+    for words in (
+        "unseen: the same, with every document that was a right answer in training taken out",
+        "negative only: the right answer took part in training, but only as a wrong answer",
+        "No right answer to these queries was a right answer in training, so no gain here is memory.",
+        "unseen +0.0150 +0.0040 to +0.0260 0.3100 0.3250 1,200",
+        "negative only −0.0050 −0.0200 to +0.0100 0.3400 0.3350 1,200",
+    ):
+        assert words in section
+    assert "never seen" not in section  # it was not measured
+    known = dataclasses.replace(full.comparisons[1], subset="positive in training")
+    page = Page(render_html(dataclasses.replace(full, comparisons=(*full.comparisons, known)))).text
+    assert "worth having where users come back to the same documents" in page
+    assert "so no gain here is memory" not in page
+    alone = Page(render_html(dataclasses.replace(full, comparisons=full.comparisons[:1]))).text
+    assert "Seen in training" not in alone
+
+
+def test_candidates_level_with_the_best_are_counted(full: FitSummary) -> None:
+    best = max(full.candidates, key=lambda row: row.mean)
+    level = best.mean - best.standard_error
+    assert full.level == level
+    above = sum(row.mean >= level for row in full.candidates)
+    html = render_html(full)
+    page = Page(html).text
+    assert 1 < above < len(full.candidates)
+    assert f"The dotted line, at {level:.4f}, is one standard error below the best mean" in page
+    assert f"{above} of {len(full.candidates)} candidates lie on or above it" in page
+    assert "keeping the prior among them" not in page
+    alone = dataclasses.replace(full, candidates=(full.candidates[0], dataclasses.replace(best, mean=0.9)))
+    assert "below the best mean: the best alone lies above it." in Page(render_html(alone)).text
+    table = html[html.index("level with the best") : html.index("</table>", html.index("level with the best"))]
+    assert table.count("<td>yes</td>") == above + 1  # and the chosen one
+    prior = dataclasses.replace(full.candidates[0], mean=level)
+    held = dataclasses.replace(full, candidates=(prior, *full.candidates[1:]))
+    assert "keeping the prior among them" in Page(render_html(held)).text
 
 
 def test_ten_cases_a_side_are_shown(full: FitSummary) -> None:

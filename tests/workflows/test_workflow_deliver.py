@@ -12,6 +12,7 @@ import askew.workflows.deliver as home
 from askew.data import Dataset, EmbeddingSet, Qrels
 from askew.errors import LabelError, MatchError, OutputError, ParameterError
 from askew.formats import load_adapter, write_embeddings, write_qrels
+from askew.report import render_html, render_json, render_markdown
 from askew.workflows.deliver import check_places, deliver, read_splits
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
@@ -107,6 +108,14 @@ def test_a_delivery_holds_what_it_wrote(train: Dataset, test: Dataset, tmp_path:
     assert [row.difference for row in held.summary.comparisons] == [row.difference for _, row in held.trial.comparisons]
 
 
+@pytest.mark.parametrize("name", ["r.html", "r.HTM", "r.md", "r.json"])
+def test_the_ending_chooses_how_the_report_is_written(train: Dataset, tmp_path: Path, name: str) -> None:
+    summary = deliver(train.only(train.qrels.queries[:5]), None, tmp_path / "a", report=tmp_path / name).summary
+    written = (tmp_path / name).read_text(encoding="utf-8")
+    rendered = {"r.md": render_markdown, "r.json": render_json}.get(name, render_html)(summary)
+    assert written == rendered
+
+
 def test_without_a_report_none_is_written(train: Dataset, tmp_path: Path) -> None:
     held = deliver(train, None, tmp_path / "a")
     assert (held.report_path, held.trial.parts, held.to_json()["report"]) == (None, (), None)
@@ -164,6 +173,8 @@ def fail(*args: Any, **kwargs: Any) -> None:
         ("taken", None, OutputError, "a file stands where a folder should go"),
         ("taken/a", None, OutputError, "taken is not a folder"),
         ("a", "folder", OutputError, "a folder stands where a file should go"),
+        ("a", "r.pdf", ParameterError, "r.pdf: no report is written as .pdf. End its name in .html, .md or .json"),
+        ("a", "r", ParameterError, "r: no report is written as a name without an ending"),
         ("a", "taken/r.html", OutputError, "taken is not a folder"),
         ("a", "a", ParameterError, "the report would lie in the adapter's folder"),
         ("a", "a/b/r.html", ParameterError, "the report would lie in the adapter's folder"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import askew
-from askew.adapters import Adapter
-from askew.data import Dataset
+from askew.adapters import Adapter, Provenance, Seen
+from askew.data import Dataset, EmbeddingSet, Qrels
 from askew.errors import ParameterError
 from askew.estimators import Ridge
 from askew.operators import BilinearOperator, Dense, Identity, Zero
@@ -69,6 +69,52 @@ def test_the_base_of_a_scaled_adapter_is_the_base(task: Dataset) -> None:
 def test_cosines_have_no_scale_to_keep(task: Dataset) -> None:
     with pytest.raises(ParameterError, match="cosines do not change with the length of a query"):
         askew.fit(task, similarity="cosine", keep_scale=True)
+
+
+def test_two_encoders_have_no_base_whose_scale_could_be_kept(task: Dataset) -> None:
+    documents = EmbeddingSet(task.documents.ids, task.documents.matrix, encoder="another")
+    with pytest.raises(ParameterError, match="two encoders, so there is no base whose scale could be kept") as raised:
+        askew.fit(replace(task, documents=documents), keep_scale=True)
+    assert raised.value.where == "keep_scale"
+
+
+def mapped(matrix: list[list[float]], *, queries: list[list[float]], seen: Seen | None = None) -> float:
+    """The factor of a map M over two documents, (1, 0) and (0, 1)."""
+    rows = np.array(queries, dtype=float)
+    tiny = Dataset(
+        EmbeddingSet([f"q{row}" for row in range(len(rows))], rows),
+        EmbeddingSet(["d0", "d1"], np.eye(2)),
+        Qrels({f"q{row}": {"d0": 1} for row in range(len(rows))}),
+    )
+    delta = Dense(np.array(matrix) - np.eye(2))
+    return scale_of_base(tiny, Adapter(BilinearOperator(Identity(2), delta), provenance=Provenance(seen=seen)))
+
+
+def test_the_factor_is_that_of_least_squares_over_sorted_scores() -> None:
+    # Base: 1, 0 and 3, 0. Adapted: 6, 0 and 3, 0. Sorted they meet as (1, 3), (3, 6); as they come, as (1, 6), (3, 3).
+    factor = mapped([[6, 0], [0, 1]], queries=[[1, 0], [0, 3]])
+    assert factor == pytest.approx((1 * 3 + 3 * 6) / (3**2 + 6**2))
+
+
+def test_documents_that_were_relevant_in_training_do_not_count() -> None:
+    seen = Seen.of(queries=(), positives=["d1"], negatives=["d0"])
+    assert mapped([[6, 0], [0, 1]], queries=[[1, 0], [0, 3]], seen=seen) == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "what"),
+    [
+        ([[-2.0, 0.0], [0.0, -2.0]], "all scores change their sign"),
+        ([[0.0, 0.0], [0.0, 0.0]], "all adapted scores are 0"),
+    ],
+)
+def test_scores_that_no_positive_factor_brings_near_keep_their_scale(matrix: list[list[float]], what: str) -> None:
+    assert mapped(matrix, queries=[[1, 2], [2, 3]]) == 1.0, what
+
+
+def test_scores_that_do_not_overlap_keep_their_scale() -> None:
+    # Base: 1 and 0, sorted 0, 1. Adapted: -1 and 0, sorted -1, 0: the product is 0, and so would be the factor.
+    assert mapped([[-1, 0], [0, 1]], queries=[[1, 0]]) == 1.0
 
 
 def test_what_has_no_base_or_nothing_fitted_keeps_its_scale(task: Dataset) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "progress_bar",
     "say",
     "show",
+    "show_base",
     "show_comparisons",
     "show_error",
     "show_findings",
@@ -162,6 +163,22 @@ def show_comparisons(rows: Sequence[tuple[str, Comparison]]) -> None:
         say("")
         show(classes)
     if any(row.n < FEW for _, row in rows):
+        say(f"* Under {FEW} queries are too few to judge by.")
+
+
+def show_base(rows: Sequence[tuple[str, Comparison]]) -> None:
+    """Write the base and its headroom over all documents, a line a measure: what is known where nothing was fitted.
+
+    Args:
+        rows: over which documents, and the comparison.
+    """
+    numbers = ("queries", "base", "headroom")
+    table = plain_table("measure", *numbers, right=numbers)
+    whole = [row for documents, row in rows if documents == WHOLE[0]]
+    for row in whole:
+        table.add_row(row.measure, *_numbers(row)[:2], f"{row.headroom:.4f}")
+    show(table)
+    if any(row.n < FEW for row in whole):
         say(f"* Under {FEW} queries are too few to judge by.")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askew.cli.comparing import show_systems
-from askew.cli.console import emit_json, progress_bar, say, show_comparisons, show_findings
+from askew.cli.console import emit_json, progress_bar, say, show_base, show_comparisons, show_findings
 from askew.cli.options import (
     AsJson,
     BadRows,
@@ -84,7 +84,12 @@ def fit(
         typer.Option(metavar="PATH", help="The adapter in service: compare the new one with it on the test queries."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="The HTML report; by default OUTPUT.html, beside the adapter.")
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="The report: HTML, Markdown or JSON by its ending, .html, .md or .json; by default OUTPUT.html, "
+            "beside the adapter.",
+        ),
     ] = None,
     also: Annotated[
         list[Path] | None,
@@ -204,23 +209,27 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
     if delivery.fit.nearest is not None:
         say(f"To beat, for traffic that recurs: {delivery.fit.nearest}.")
     say("")
-    _print_trial(delivery.trial, adapt=adapt)
+    _print_trial(delivery.trial, adapt=adapt, fitted=not delivery.fit.candidate.is_base)
     say("")
     say(f"adapter: {delivery.adapter_path}")
     if delivery.report_path is not None:
         say(f"report:  {delivery.report_path}")
 
 
-def _print_trial(trial: Trial, *, adapt: bool) -> None:
+def _print_trial(trial: Trial, *, adapt: bool, fitted: bool) -> None:
     if not trial.parts:
         say("No test queries: the verdict rests on cross-fitting alone.")
         return
-    show_comparisons(trial.comparisons)
+    if fitted:
+        show_comparisons(trial.comparisons)
+    else:
+        say("There is no correction to test. Your base, on the test queries:")
+        show_base(trial.comparisons)
     if trial.nearest is not None:
         row = trial.nearest.comparisons[0]
         told = f"{row.other_mean:.4f}, {row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]"
         say(f"{row.other_name.capitalize()}, instead: {row.measure} {told}.")
-    if not adapt:
+    if fitted and not adapt:
         say("What these numbers call adapted was not written: the adapter holds your base.")
     if trial.against is not None:
         say("")

@@ -3,11 +3,13 @@
 Nothing here opens or writes a file: the caller does. matplotlib and jinja2 are imported when first used.
 """
 
+from askew.report.cases import Move, NearestLabel, QueryCase, QueryGain, RankedDocument
 from askew.report.curves import Mark, Series, curves_figure, drift_figure, learning_figure
 from askew.report.figures import comparison_figure, gains_figure, spectrum_figure, strength_figure
 from askew.report.html import render_html
 from askew.report.jsonout import render_json
 from askew.report.markdown import render_markdown
+from askew.report.seen import seen_figure
 from askew.report.summary import (
     Candidate,
     Chosen,
@@ -20,9 +22,6 @@ from askew.report.summary import (
     Learning,
     LearningPoint,
     OperatorFacts,
-    QueryCase,
-    QueryGain,
-    RankedDocument,
     Reproduction,
     Verdict,
 )
@@ -39,6 +38,8 @@ __all__ = [
     "Learning",
     "LearningPoint",
     "Mark",
+    "Move",
+    "NearestLabel",
     "OperatorFacts",
     "QueryCase",
     "QueryGain",
@@ -54,6 +55,7 @@ __all__ = [
     "render_html",
     "render_json",
     "render_markdown",
+    "seen_figure",
     "spectrum_figure",
     "strength_figure",
 ]

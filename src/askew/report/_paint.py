@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -101,12 +102,12 @@ def _difference(figure: Figure, shown: Comparison) -> None:
 
 
 def legend_height(drawn: Sequence[Candidate]) -> int:
-    """What the legend of `strength` takes, in points: two columns of names, prior and choice."""
-    return 17 * -(-(len(_names(drawn)) + 2) // 2)
+    """What the legend of `strength` takes, in points: two columns of names, prior, level and choice."""
+    return 17 * -(-(len(_names(drawn)) + 3) // 2)
 
 
-def strength(figure: Figure, drawn: Sequence[Candidate], prior: Candidate | None) -> None:
-    """One line a name, the prior's dashed line, a ring around the choice, bands where legible."""
+def strength(figure: Figure, drawn: Sequence[Candidate], prior: Candidate | None, level: float | None) -> None:
+    """One line a name, the prior's dashed line, the level's dotted one, a ring around the choice, bands if legible."""
     names, down = _names(drawn), legend_height(drawn)
     axes = panel(figure, (52, 8 + down, _RIGHT, 166 + down))
     looks = dict(zip(names, LOOKS, strict=False))
@@ -117,6 +118,9 @@ def strength(figure: Figure, drawn: Sequence[Candidate], prior: Candidate | None
     if prior is not None:
         handles.append(_prior(axes, prior))
         labels.append("keep the prior" + " (chosen)" * prior.chosen)
+    if level is not None:
+        handles.append(axes.axhline(level, color=INK, linewidth=1.2, linestyle=(0, (1, 1.5)), gid="mark-level"))
+        labels.append("best less 1 std. error")
     for best in (candidate for candidate in drawn if candidate.chosen):
         handles += _ring(axes, best)
         labels.append("chosen")
@@ -163,16 +167,22 @@ def _ring(axes: Axes, best: Candidate) -> list[Line2D]:
 
 
 def _strength_axis(axes: Axes, strengths: list[float]) -> None:
-    from matplotlib.ticker import NullFormatter, NullLocator  # noqa: PLC0415 - with matplotlib
+    from matplotlib.ticker import NullFormatter  # noqa: PLC0415 - with matplotlib
 
     axes.set_xscale("log")
-    axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    ticks = spread(strengths)
+    ticks = _decades(strengths) or spread(strengths)
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xlim(strengths[0] / 1.8, strengths[-1] * 1.8)
     axes.set_xlabel("strength of the pull towards the prior")
     axes.locator_params(axis="y", nbins=5)
+
+
+def _decades(strengths: list[float]) -> list[float]:
+    """The powers of ten among rising strengths, every other one where they are many; none for fewer than two."""
+    first, last = (math.log10(end) for end in (strengths[0], strengths[-1]))
+    powers = range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
+    return [10.0**power for power in powers[:: -(-len(powers) // 7) or 1]] if len(powers) > 1 else []
 
 
 def spread(strengths: list[float]) -> list[float]:

@@ -13,7 +13,8 @@ from askew.report._svg import draw
 from askew.report._words import count, number, percent, signed, strength
 
 if TYPE_CHECKING:
-    from askew.report.summary import FitSummary, QueryGain
+    from askew.report.cases import QueryGain
+    from askew.report.summary import FitSummary
 
 __all__ = ["comparison_figure", "gains_figure", "sort_gains", "spectrum_figure", "strength_figure", "tally"]
 
@@ -75,12 +76,14 @@ def strength_figure(summary: FitSummary) -> str:
     best = next((c for c in summary.candidates if c.chosen), None)
     told = f" Chosen: strength {strength(best.strength)}, {number(best.mean)}." if best else ""
     kept = f" Keeping the prior scores {number(prior.mean)}." if prior else ""
+    level = summary.level
+    lined = f" Level with the best from {number(level)}, one standard error below it." if level is not None else ""
     return draw(
         "strength",
-        lambda figure: _paint.strength(figure, drawn, prior),
+        lambda figure: _paint.strength(figure, drawn, prior, level),
         height=206 + _paint.legend_height(drawn),
         title="Cross-fitted score by strength",
-        description=f"{count(len(drawn))} strengths tried.{told}{kept}",
+        description=f"{count(len(drawn))} strengths tried.{told}{kept}{lined}",
     )
 
 

@@ -16,11 +16,13 @@ from askew.report.figures import (
     strength_figure,
     tally,
 )
+from askew.report.seen import MEANINGS, seen_figure, seen_rows
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from askew.report.summary import FitSummary, HealthFinding, QueryGain
+    from askew.report.cases import QueryGain
+    from askew.report.summary import FitSummary, HealthFinding
 
 __all__ = ["render_html"]
 
@@ -61,6 +63,7 @@ def _figures(summary: FitSummary) -> dict[str, str]:
     drawn = {
         "gains": gains_figure(summary),
         "comparison": comparison_figure(summary),
+        "seen": seen_figure(summary),
         "strength": strength_figure(summary),
         "spectrum": spectrum_figure(summary),
         "drift": drift_figure(summary.drift),
@@ -83,6 +86,8 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
         "unchanged": unchanged,
         "hurt": hurt,
         "cases": (("Most helped", summary.helped[:_CASES]), ("Most hurt", summary.hurt[:_CASES])),
+        "seen": seen_rows(summary),
+        "meanings": MEANINGS,
         "prior": next((c for c in summary.candidates if c.strength is None), None),
         "best": next((c for c in summary.candidates if c.chosen), None),
         "findings": sorted(summary.findings, key=_gravity),

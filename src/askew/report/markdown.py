@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from askew.report._words import FEW, count, number, p_value, percent, presentable, shorten, signed, strength
 
 if TYPE_CHECKING:
-    from askew.report.summary import Candidate, Comparison, FitSummary, HealthFinding, QueryCase
+    from askew.report.cases import QueryCase
+    from askew.report.summary import Candidate, Comparison, FitSummary, HealthFinding
 
 __all__ = ["render_markdown"]
 
@@ -26,7 +27,7 @@ def render_markdown(summary: FitSummary) -> str:
     parts = [
         f"# {_text(shown.title)}",
         _verdict(shown),
-        _comparisons(shown.comparisons),
+        _comparisons(shown),
         _elsewhere(shown.elsewhere),
         _candidates(shown),
         _learning(shown),
@@ -53,10 +54,15 @@ def _verdict(summary: FitSummary) -> str:
     return "\n\n".join(lines)
 
 
-def _comparisons(comparisons: Sequence[Comparison]) -> str:
-    if not comparisons:
+def _comparisons(summary: FitSummary) -> str:
+    if not summary.comparisons:
         return "No test queries were given: the evidence is the cross-fitted one."
-    return "## Base against adapted\n\n" + _compared(comparisons)
+    if summary.fitted:
+        return "## Base against adapted\n\n" + _compared(summary.comparisons)
+    whole = [row for row in summary.comparisons if row.label == summary.comparisons[0].label]
+    rows = [(_text(row.measure), count(row.n), number(row.base), number(row.headroom)) for row in whole]
+    told = "There is no correction, so there is nothing to compare with the base.\n\n"
+    return "## The base\n\n" + told + _table(("measure", "n", "base", "headroom"), rows, words=1)
 
 
 def _elsewhere(comparisons: Sequence[Comparison]) -> str:
@@ -131,9 +137,18 @@ def _candidate(row: Candidate) -> tuple[str, ...]:
 
 
 def _cases(heading: str, cases: Sequence[QueryCase]) -> str:
-    shown = [(signed(case.gain), shorten(case.text or case.query_id, 120)) for case in cases[:_CASES]]
-    lines = [f"- {gain}: {_text(name)}" for gain, name in shown]
+    lines = [_case(case) for case in cases[:_CASES]]
     return f"## {heading}\n\n" + "\n".join(lines) if lines else ""
+
+
+def _case(case: QueryCase) -> str:
+    told = f"- {signed(case.gain)}: {_text(shorten(case.text or case.query_id, 120))}"
+    if case.move is None:
+        return told
+    nearest = case.move.nearest
+    name = "" if nearest is None else shorten(nearest.text or nearest.query_id, 120)
+    beside = f" Nearest training query: {_text(name)}" if name else ""
+    return f"{told}\n  {_text(case.move.sentence)}{beside}"
 
 
 def _findings(findings: Sequence[HealthFinding]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from askew.errors import FormatError, ParameterError
 from askew.report._plain import Record, build, encode
+from askew.report.cases import QueryCase, QueryGain
 
 __all__ = [
     "Candidate",
@@ -21,9 +22,6 @@ __all__ = [
     "Learning",
     "LearningPoint",
     "OperatorFacts",
-    "QueryCase",
-    "QueryGain",
-    "RankedDocument",
     "Reproduction",
     "Verdict",
 ]
@@ -88,12 +86,12 @@ class Candidate(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Geometry(Record):
-    """Whether queries and documents ranked better by a map each than by one map.
+    """Whether queries and documents ranked better by a geometry each than by a shared one.
 
     Attributes:
         choice: ``"dual"`` or ``"shared"``, whichever leads; ``"either"`` inside the noise.
         sentence: the evidence in prose.
-        shared: the best candidate of one map.
+        shared: the best candidate of one geometry.
         dual: the best of two.
         lead: the cross-fitted mean of dual less that of shared.
         standard_error: of the lead, over queries.
@@ -216,57 +214,6 @@ class Comparison(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryGain(Record):
-    """One query's value before and after, by the first measure; `text` may be empty."""
-
-    query_id: str
-    text: str
-    base: float
-    adapted: float
-
-    @property
-    def gain(self) -> float:
-        """How much the correction adds: adapted − base."""
-        return self.adapted - self.base
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankedDocument(Record):
-    """One retrieved document.
-
-    Attributes:
-        doc_id: its id.
-        text: the beginning of its text, or "".
-        relevant: whether it is judged relevant to the query.
-        grade: its judgement; None if it has none.
-        score: what it was ranked by; None if that is not finite.
-    """
-
-    doc_id: str
-    text: str
-    relevant: bool
-    grade: float | None = None
-    score: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueryCase(Record):
-    """One query with its first documents before and after, best first."""
-
-    query_id: str
-    text: str
-    base: float
-    adapted: float
-    before: tuple[RankedDocument, ...]
-    after: tuple[RankedDocument, ...]
-
-    @property
-    def gain(self) -> float:
-        """How much the correction adds: adapted − base."""
-        return self.adapted - self.base
-
-
-@dataclass(frozen=True, kw_only=True)
 class HealthFinding(Record):
     """Something about the data that the reader should know, and what to do about it."""
 
@@ -322,7 +269,7 @@ class FitSummary(Record):
         measure: what cross-fitting scored by.
         candidates: the path of strengths, "keep the prior" among them.
         chosen_by: what each candidate's `bound` is, in words; "" if the choice went by the mean.
-        geometry: one map or two; None where only one family was tried.
+        geometry: one geometry or two; None where only one family was tried.
         learning: the gain by number of labels; None where it was not measured.
         drift: scores before and after, on the test queries; None without any.
         comparisons: on the test split, the leading one first; empty without one.
@@ -366,6 +313,19 @@ class FitSummary(Record):
         super().__post_init__()
         if sum(candidate.chosen for candidate in self.candidates) > 1:
             raise ParameterError("more than one candidate is marked as chosen", where="FitSummary.candidates")
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is a correction; without one, adapted is the base and every difference is 0."""
+        return self.operator is not None
+
+    @property
+    def level(self) -> float | None:
+        """One standard error below the best mean: candidates at or above it are level with the best; None for none."""
+        if not self.candidates:
+            return None
+        best = max(self.candidates, key=lambda candidate: candidate.mean)
+        return best.mean - best.standard_error
 
     @property
     def compared_by(self) -> str:

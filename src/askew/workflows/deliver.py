@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,7 @@ from askew.errors import LabelError, MatchError, OutputError, ParameterError
 from askew.estimators import Mining
 from askew.formats import list_splits, read_dataset, read_split, refuse_foreign, save_adapter
 from askew.protocols import Progress
-from askew.report import FitSummary, render_html
+from askew.report import FitSummary, render_html, render_json, render_markdown
 from askew.workflows.assess import MEASURES, depth_for
 from askew.workflows.fit import Fit, Traffic, fit
 from askew.workflows.off_domain import TOLERANCE
@@ -26,6 +26,9 @@ from askew.workflows.summarise import summarise
 from askew.workflows.trial import Trial, in_service, try_out
 
 __all__ = ["Delivery", "check_file", "check_places", "deliver", "read_splits"]
+
+# What the ending of a report's name asks for.
+_RENDERINGS = {".html": render_html, ".htm": render_html, ".md": render_markdown, ".json": render_json}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class Delivery:
         trial: what test queries say; empty without any.
         summary: what the report renders.
         adapter_path: the artefact.
-        report_path: the HTML report, if one was written.
+        report_path: the report, if one was written.
     """
 
     fit: Fit
@@ -191,7 +194,7 @@ def deliver(
         train: labels and corpus.
         test: judged queries over the same corpus, or None.
         output: folder of the artefact.
-        report: the HTML file, or None for no report.
+        report: the file, HTML, Markdown or JSON by its ending (.html, .md, .json); None for no report.
         against: the artefact in service, to compare the new candidate with; `output` may replace it.
         similarity: ``"dot"`` or ``"cosine"``.
         traffic: ``"fresh"``, ``"recurring"`` or the share of recurring traffic; see `fit`.
@@ -212,8 +215,8 @@ def deliver(
     Raises:
         AskewError: as `fit`, `assess` and the writers do.
         OutputError: the adapter or the report cannot be written; found before the fit, where that can be.
-        ParameterError: there is no such measure, the report would lie in the adapter's folder, or there is
-            no test split to compare with `against` on.
+        ParameterError: there is no such measure, the report would lie in the adapter's folder or has another
+            ending, or there is no test split to compare with `against` on.
         ArtefactError: the artefact in service cannot be loaded, or was made for other vectors.
         LabelError: it was fitted on all test queries.
     """
@@ -248,11 +251,11 @@ def check_places(output: Path, report: Path | None) -> None:
 
     Args:
         output: folder of the artefact.
-        report: the HTML file, or None for no report.
+        report: the report's file, or None for no report.
 
     Raises:
         OutputError: something else stands at one of them, or its folder cannot be written to.
-        ParameterError: the output has no name, or the report would lie in it.
+        ParameterError: the output has no name, the report would lie in it, or its ending is of no rendering.
     """
     whole = output.absolute()
     if output.name in ("", ".."):
@@ -270,8 +273,21 @@ def check_places(output: Path, report: Path | None) -> None:
     _check_above(output)
     if report is not None:
         check_file(report)
+        _rendering(report)
     if os.path.isdir(output):  # noqa: PTH112 - the same
         refuse_foreign(output)
+
+
+def _rendering(report: Path) -> Callable[[FitSummary], str]:
+    """What renders a report, by the ending of its name."""
+    found = _RENDERINGS.get(report.suffix.lower())
+    if found is None:
+        raise ParameterError(
+            f"no report is written as {report.suffix or 'a name without an ending'}",
+            where=report,
+            remedy="End its name in .html, .md or .json",
+        )
+    return found
 
 
 def check_file(path: Path) -> None:
@@ -299,5 +315,5 @@ def _write(adapter: Adapter, output: Path, summary: FitSummary, report: Path | N
         save_adapter(adapter, output)
         return
     with writing_file(report) as temporary:
-        temporary.write_text(render_html(summary), encoding="utf-8")
+        temporary.write_text(_rendering(report)(summary), encoding="utf-8")
         save_adapter(adapter, output)

@@ -132,7 +132,7 @@ def fit(
         )
     check_labelled(dataset)
     if keep_scale:
-        check_scale(similarity)
+        check_scale(similarity, prior_of(dataset))
     check_tolerance(tolerance)
     for other in also:
         check_elsewhere(dataset, other)

@@ -9,7 +9,7 @@ from askew.adapters.adapter import Similarity
 from askew.data import Dataset
 from askew.errors import ParameterError
 from askew.linalg.fixed import Float64Array
-from askew.operators import Zero
+from askew.operators import Term, Zero
 from askew.retrieval import search
 from askew.workflows.assess import base_of
 
@@ -19,17 +19,27 @@ __all__ = ["check_scale", "scale_of_base"]
 _DEPTH = 10
 
 
-def check_scale(similarity: Similarity) -> None:
-    """Refuse to keep the scale of scores that no factor changes.
+def check_scale(similarity: Similarity, prior: Term) -> None:
+    """Refuse to keep the scale of scores that no factor changes, or of a base that is not there.
+
+    Args:
+        similarity: ``"dot"`` or ``"cosine"``.
+        prior: M0, which the base ranks by.
 
     Raises:
-        ParameterError: scores are cosines.
+        ParameterError: scores are cosines, or there is no base.
     """
     if similarity == "cosine":
         raise ParameterError(
             "cosines do not change with the length of a query, so no factor keeps their scale",
             where="keep_scale",
             remedy="Move your thresholds by the report's table of scores before and after, or score by dot",
+        )
+    if isinstance(prior, Zero):
+        raise ParameterError(
+            "queries and documents come from two encoders, so there is no base whose scale could be kept",
+            where="keep_scale",
+            remedy="Leave it out, and choose thresholds on the adapted scores",
         )
 
 
@@ -53,7 +63,7 @@ def scale_of_base(dataset: Dataset, adapter: Adapter) -> float:
     known = frozenset[str]() if seen is None else seen.split_documents(dataset.documents.ids)[0]
     before, after = (_scores(dataset, one, known) for one in (base_of(adapter), adapter))
     overlap, size = float(before @ after), float(after @ after)
-    return overlap / size if size > 0 and overlap > 0 else 1.0
+    return overlap / size if overlap > 0 else 1.0  # so that size is not 0
 
 
 def _scores(dataset: Dataset, adapter: Adapter, without: frozenset[str]) -> Float64Array:

@@ -13,9 +13,10 @@ from askew.data import Dataset, Run
 from askew.estimators import Candidate
 from askew.evaluation import Comparison
 from askew.operators import BilinearOperator, Factored
-from askew.workflows.assess import Assessment
+from askew.workflows.assess import DEPTH, Assessment
 from askew.workflows.fit import Fit
 from askew.workflows.learning import recorded
+from askew.workflows.moves import explain, nearest_labels
 from askew.workflows.trial import Trial
 
 __all__ = ["summarise"]
@@ -49,8 +50,11 @@ def summarise(
         command: that gets this again.
     """
     choice = fitted.choice
-    all_documents = trial.parts[0][1] if trial.parts else None
-    helped, hurt = _cases(all_documents, test) if all_documents is not None and test is not None else ((), ())
+    # Where nothing was fitted every change is 0: only what the base does is worth telling.
+    all_documents = trial.parts[0][1] if trial.parts and not fitted.candidate.is_base else None
+    helped, hurt = (
+        _cases(all_documents, fitted, train, test) if all_documents is not None and test is not None else ((), ())
+    )
     return report.FitSummary(
         title=f"Adapting {train.name}",
         askew_version=__version__,
@@ -135,23 +139,22 @@ def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
 
 
 def _geometry(fitted: Fit) -> report.Geometry | None:
-    """One map or two, by the candidates that are there already."""
+    """One geometry or two, by the candidates that are there already."""
     found = fitted.choice.geometry()
     if found is None:
         return None
-    leads = f"{found.lead:+.4f} (standard error {found.standard_error:.4f})"
-    compared = (
-        f"the best with a map for each side ({found.dual}) less the best with one map ({found.shared}) is {leads}"
-    )
-    choice: Literal["shared", "dual", "either"]
+    sides = {"dual": f"one geometry for each side (best: {found.dual})"}
+    sides["shared"] = f"one geometry that queries and documents share (best: {found.shared})"
+    choice: Literal["shared", "dual", "either"] = "dual" if found.lead > 0 else "shared"
+    better, other = (sides[name] for name in (("dual", "shared") if choice == "dual" else ("shared", "dual")))
+    lead = f"{abs(found.lead):.4f} in cross-fitted nDCG@10 (standard error {found.standard_error:.4f})"
+    told = f"{better[0].upper()}{better[1:]} ranks better than {other}, by {lead}"
     if found.inside_noise():
-        choice, said = "either", "inside the noise: either will do"
-    else:
-        choice = "dual" if found.lead > 0 else "shared"
-        said = "a map for each side ranks better" if choice == "dual" else "one map ranks better"
+        choice, told = "either", f"{told}, which is inside the noise: either will do"
     return report.Geometry(
         choice=choice,
-        sentence=f"Cross-fitted nDCG@10, {compared}; {said}. For operator risk, and its error: askew select.",
+        sentence=f"{told}. Both are applied to queries alone: documents stay as they are. "
+        "The command askew select looks into this question by itself.",
         shared=str(found.shared),
         dual=str(found.dual),
         lead=found.lead,
@@ -199,23 +202,30 @@ def _per_query(found: Assessment, test: Dataset) -> tuple[report.QueryGain, ...]
     )
 
 
-def _cases(found: Assessment, test: Dataset) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
+def _cases(
+    found: Assessment, fitted: Fit, train: Dataset, test: Dataset
+) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
     """The queries most helped and most hurt."""
     gains = sorted(_per_query(found, test), key=lambda query: (-query.gain, query.query_id))
     helped = [query for query in gains if query.gain > 0][:_CASES]
     hurt = [query for query in reversed(gains) if query.gain < 0][:_CASES]
-    return tuple(_case(q, found, test) for q in helped), tuple(_case(q, found, test) for q in hurt)
+    seen = fitted.candidate.provenance.seen
+    nearest = nearest_labels([query.query_id for query in helped + hurt], train, test)
+    runs = found.base_run, found.adapted_run
 
+    def case(query: report.QueryGain) -> report.QueryCase:
+        near = nearest.get(query.query_id)
+        return report.QueryCase(
+            query_id=query.query_id,
+            text=query.text,
+            base=query.base,
+            adapted=query.adapted,
+            before=_top(runs[0], query.query_id, test),
+            after=_top(runs[1], query.query_id, test),
+            move=explain(query, test, runs, seen=seen, depth=DEPTH, nearest=near),
+        )
 
-def _case(query: report.QueryGain, found: Assessment, test: Dataset) -> report.QueryCase:
-    return report.QueryCase(
-        query_id=query.query_id,
-        text=query.text,
-        base=query.base,
-        adapted=query.adapted,
-        before=_top(found.base_run, query.query_id, test),
-        after=_top(found.adapted_run, query.query_id, test),
-    )
+    return tuple(map(case, helped)), tuple(map(case, hurt))
 
 
 def _top(run: Run, query: str, test: Dataset) -> tuple[report.RankedDocument, ...]:
