@@ -43,8 +43,8 @@ class VectorStore:
 
     Args:
         folder: where the files of all encoders lie; it is made if it is not there.
-        name: goes into the file's name, for people.
-        signature: what tells encoders apart; the file's name holds its hash, and the file itself.
+        signature: what tells encoders apart; the file's name holds its hash and, for people, its
+            ``encoder``, ``model`` and ``name``.
 
     Attributes:
         path: the file.
@@ -54,9 +54,10 @@ class VectorStore:
         FormatError: the file is damaged, or of a later version.
     """
 
-    def __init__(self, folder: Path, *, name: str, signature: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, signature: Mapping[str, Any]) -> None:
         text = json.dumps(signature, sort_keys=True)
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60] or "encoder"
+        told = "-".join(str(signature[part]) for part in ("encoder", "model", "name") if part in signature)
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", told).strip("-.")[:60]
         self.path = folder / f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.sqlite3"
         with self._told():
             folder.mkdir(parents=True, exist_ok=True)

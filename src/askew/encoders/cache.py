@@ -67,7 +67,7 @@ class CachedEncoder:
     dimension, or in the name of the model, is refused, and all that came before stays.
 
     Args:
-        encoder: what is asked; it is closed with this.
+        encoder: what is asked; it stays open when this is closed.
         folder: where the vectors are kept, a file for each encoder; `default_cache` by default.
 
     Raises:
@@ -89,7 +89,7 @@ class CachedEncoder:
     def __init__(self, encoder: TextEncoder, folder: str | os.PathLike[str] | None = None) -> None:
         self._encoder = encoder
         place = default_cache() if folder is None else Path(folder)
-        self._store = VectorStore(place, name=encoder.name, signature=encoder.signature)
+        self._store = VectorStore(place, encoder.signature)
         if self._store.dim is not None:
             encoder.expect(dim=self._store.dim, model=self._store.model)
 
@@ -187,9 +187,8 @@ class CachedEncoder:
         return len(probes)
 
     def close(self) -> None:
-        """Close the cache and the encoder."""
+        """Close the cache; the encoder stays open."""
         self._store.close()
-        self._encoder.close()
 
     def __enter__(self) -> Self:
         return self
