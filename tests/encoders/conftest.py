@@ -169,7 +169,8 @@ def endpoint(upstream: Upstream, quick: None) -> Iterator[Callable[..., OpenAIEn
     made: list[OpenAIEncoder] = []
 
     def make(**options: Any) -> OpenAIEncoder:
-        made.append(OpenAIEncoder("lab/fake", **{"url": upstream.url, "timeout": 0.3, "batch": 4} | options))
+        given: dict[str, Any] = {"url": upstream.url, "timeout": 0.3, "batch": 4} | options
+        made.append(OpenAIEncoder("lab/fake", **given))
         return made[-1]
 
     yield make
