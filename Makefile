@@ -8,6 +8,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 EDITABLE ?= -e
+# Installed before what needs it, so that nothing else chooses a build of torch: one for CPUs is enough, and a third of the size.
+TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
@@ -20,6 +22,7 @@ $(VENV)/.demo: pyproject.toml
 
 $(VENV)/.dev: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) $(TORCH)
 	$(PIP) $(EDITABLE) '.[dev]'
 	@touch $@ $(VENV)/.demo
 

@@ -163,6 +163,21 @@ def test_a_damaged_card_is_refused(data: Path, tmp_path: Path) -> None:
             read_card(done.folder)
 
 
+def test_check_compares_vectors_with_the_card(data: Path, tmp_path: Path, run: Any) -> None:
+    done = embed(data, letters(), cache=tmp_path / "cache")
+    (data / "qrels").mkdir()
+    (data / "qrels" / "test.tsv").write_text("q1\td1\t1\n")
+    assert run("check", data)[0] == 0
+    matrix = np.load(done.folder / "docs.npy")
+    np.save(done.folder / "docs.npy", -matrix)
+    code, out, _ = run("check", data)
+    assert code == 3
+    assert "encoder.json: the vector of documents 'd" in out
+    assert "has changed since it was written. Embed again" in out
+    np.save(done.folder / "docs.npy", matrix[:, :2])
+    assert "the documents have 2 dimensions, and the encoder 3" in run("check", data)[1]
+
+
 @pytest.mark.parametrize("name", ["a/b", ".hidden", ".."])
 def test_a_name_that_is_no_folder_is_refused(data: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(ParameterError, match="--name"):

@@ -6,7 +6,7 @@ for text, the line. Writers put the old file or the new one at a path, never hal
 
 from askew.formats.artefact import load_adapter, refuse_foreign, save_adapter
 from askew.formats.embeddings import embedding_lines, read_embeddings, write_embedding_blocks, write_embeddings
-from askew.formats.encoder_card import EncoderCard, read_card, write_card
+from askew.formats.encoder_card import EncoderCard, check_card, read_card, write_card
 from askew.formats.folder import (
     list_encoders,
     list_splits,
@@ -21,6 +21,7 @@ from askew.formats.texts import read_texts
 
 __all__ = [
     "EncoderCard",
+    "check_card",
     "embedding_lines",
     "list_encoders",
     "list_splits",

@@ -6,18 +6,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from askew._version import __version__
 from askew.adapters import Canaries
-from askew.errors import AskewError, FormatError, OutputError
+from askew.data import EmbeddingSet
+from askew.errors import AskewError, EncoderMismatchError, FormatError, OutputError
 from askew.formats._json import parse_json
 from askew.formats._sources import is_file
 from askew.formats.text import PathLike, read_whole, write_lines
 
-__all__ = ["EncoderCard", "read_card", "write_card"]
+__all__ = ["EncoderCard", "check_card", "read_card", "write_card"]
 
 _NAME = "encoder.json"
 _FORMAT, _VERSION = "askew-embeddings", 1
@@ -93,10 +94,39 @@ def read_card(folder: PathLike) -> EncoderCard | None:
             dict(record["made_by"]),
             dict(record["prompts"]),
             record["model"],
-            {side: _get(held) for side, held in record["canaries"].items()},
+            {side: _get(held, int(record["dim"])) for side, held in record["canaries"].items()},
         )
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, AskewError) as error:
         raise FormatError(f"it is damaged ({error})", where=path, remedy="Embed them again") from error
+
+
+def check_card(folder: PathLike, embeddings: EmbeddingSet, side: Literal["queries", "documents"]) -> None:
+    """Compare embeddings with the card of their encoder, if it has one.
+
+    Args:
+        folder: the data set's.
+        embeddings: of ``embeddings/<encoder>`` in it.
+        side: which.
+
+    Raises:
+        FormatError: the card is damaged, or its vectors are not those of the file beside it.
+    """
+    if embeddings.encoder is None:
+        return
+    place = Path(folder) / "embeddings" / embeddings.encoder
+    card = read_card(place)
+    if card is None:
+        return
+    remedy = "Embed again (askew embed), or remove the card if the files are right"
+    if card.dim != embeddings.dim:
+        problem = f"the {side} have {embeddings.dim:,} dimensions, and the encoder {card.dim:,}"
+        raise FormatError(problem, where=place / _NAME, remedy=remedy)
+    try:
+        if side in card.canaries:
+            card.canaries[side].check(embeddings, side)
+    except EncoderMismatchError as error:
+        problem = f"{error.problem.partition(' (')[0]} since it was written"
+        raise FormatError(problem, where=place / _NAME, remedy=remedy) from error
 
 
 def _put(canaries: Canaries) -> list[dict[str, Any]]:
@@ -104,7 +134,7 @@ def _put(canaries: Canaries) -> list[dict[str, Any]]:
     return [{"id": name, "text": text, "vector": vector} for name, text, vector in rows]
 
 
-def _get(held: list[dict[str, Any]]) -> Canaries:
-    vectors = np.array([item["vector"] for item in held], dtype=np.float32)
+def _get(held: list[dict[str, Any]], dim: int) -> Canaries:
+    vectors = np.array([item["vector"] for item in held], dtype=np.float32).reshape(len(held), dim)
     ids, texts = (tuple(str(item[key]) for item in held) for key in ("id", "text"))
     return Canaries(ids, vectors, texts)
