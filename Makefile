@@ -8,7 +8,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 EDITABLE ?= -e
-# Installed before what needs it, so that nothing else chooses a build of torch: one for CPUs is enough, and a third of the size.
+# Installed before what needs it, so that nothing else chooses a version of torch. Its build for CPUs is enough: where
+# pip would take another, add --index-url https://download.pytorch.org/whl/cpu here.
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet

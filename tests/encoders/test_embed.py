@@ -19,7 +19,7 @@ import pytest
 
 from askew.cli.main import main
 from askew.encoders import CachedEncoder, CallableEncoder, OpenAIEncoder
-from askew.errors import AskewError, EncoderError, EncoderMismatchError, InputError, OutputError, ParameterError
+from askew.errors import AskewError, EncoderError, InputError, OutputError, ParameterError
 from askew.formats import list_encoders, read_card, read_side
 from askew.workflows.embed import embed
 
@@ -194,7 +194,7 @@ def test_verify_refuses_a_model_that_has_changed(data: Path, tmp_path: Path) -> 
     cache = tmp_path / "cache"
     embed(data, letters(), cache=cache, verify=True)
     turned = CallableEncoder(lambda texts: [[1, -len(text), 3] for text in texts], name="letters")
-    with pytest.raises(EncoderMismatchError):
+    with pytest.raises(EncoderError):
         embed(data, turned, cache=cache, verify=True)
 
 
@@ -220,7 +220,7 @@ def test_the_command_tells_what_it_took(data: Path, run: Any, upstream: Any) -> 
     assert (code, err) == (0, "")
     assert "queries: 2 texts, 2 distinct; 0 from the cache, 2 embedded\n" in out
     assert "documents: 4 texts, 3 distinct; 0 from the cache, 3 embedded\n" in out
-    assert "requests: 3, 0 of them repeated; 9 tokens charged\n" in out
+    assert "requests: 3, 0 of them repeated; 9 tokens counted\n" in out
     assert f"embeddings: {data}/embeddings/fake (8 dimensions, float16)\n" in out
     code, out, err = run(*command, "--json", "--max-characters", 20)
     told = json.loads(out)

@@ -59,8 +59,9 @@ def make(model: str) -> Callable[..., SentenceTransformerEncoder]:
 
 @needs_model
 def test_agrees_with_the_package_itself(make: Any) -> None:
-    encoder = make(name="minilm")
-    assert isinstance(encoder, Encoder)
+    encoder: SentenceTransformerEncoder = make(name="minilm")
+    protocol: Encoder = encoder
+    assert isinstance(protocol, Encoder)
     assert (encoder.name, encoder.dim, encoder.limit) == ("minilm", 384, 256)
     rows = encoder.encode(TEXTS)
     assert rows.dtype == np.float32

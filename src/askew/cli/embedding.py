@@ -90,7 +90,7 @@ def embed(
         typer.Option(metavar="N", help="How often a request is repeated before the end.  [default: 8]", min=0),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(metavar="X", help="Seconds that a request may take.  [default: 60]", min=0.001)
+        float | None, typer.Option(metavar="X", help="Seconds to wait for an answer.  [default: 60]", min=0.001)
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="First ask for a few kept texts again: has the model changed?")
@@ -146,6 +146,7 @@ def _print(result: Embedded) -> None:
             f"{asked:,} embedded"
         )
     usage = result.usage
-    say(f"requests: {usage.requests:,}, {usage.retries:,} of them repeated; {usage.tokens:,} tokens charged")
+    tokens = f"; {usage.tokens:,} tokens counted" if usage.tokens else ""
+    say(f"requests: {usage.requests:,}, {usage.retries:,} of them repeated{tokens}")
     say(f"cache: {result.cache}")
     say(f"embeddings: {result.folder} ({result.dim:,} dimensions, {result.dtype})")

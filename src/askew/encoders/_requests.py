@@ -38,7 +38,7 @@ class Endpoint:
     Args:
         url: the base URL.
         api_key: sent with every request.
-        timeout: seconds that one request may take.
+        timeout: seconds to wait for an answer.
         usage: counts the requests and tokens.
         waits: when requests may begin.
 

@@ -190,6 +190,8 @@ class VectorStore:
         """Give what SQLite and the system say as errors of ours."""
         try:
             yield
+        except sqlite3.ProgrammingError:  # ours, such as another thread: no fault of the file
+            raise
         except (sqlite3.OperationalError, OSError) as error:
             raise OutputError(
                 f"the cache cannot be used ({getattr(error, 'strerror', None) or error})",

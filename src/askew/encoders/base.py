@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from askew.protocols import Kind, Progress
 
 __all__ = ["Answer", "SerialEncoder", "TextEncoder", "Usage", "as_texts", "excerpt"]
+
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
 class Answer(NamedTuple):
@@ -230,7 +233,7 @@ def as_texts(texts: Sequence[str]) -> list[str]:
             raise InputError(
                 f"text {place} is a {type(text).__name__}, not a string", where="texts", remedy="Give strings"
             )
-    return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    return [_SURROGATES.sub("?", text) for text in texts]
 
 
 def excerpt(text: str, most: int = 40) -> str:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from askew._blocks import blocks
 from askew.encoders._store import VectorStore
 from askew.encoders.base import TextEncoder, as_texts, excerpt
-from askew.errors import EncoderMismatchError
+from askew.errors import EncoderError
 from askew.linalg import row_dots, row_norms
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class CachedEncoder:
             How many were compared; 0 if none is kept.
 
         Raises:
-            EncoderMismatchError: a vector points elsewhere than the one that is kept.
+            EncoderError: a vector points elsewhere than the one that is kept.
         """
         checked = as_texts(texts)
         kept = dict(zip(self._keys(checked, kind), checked, strict=True))
@@ -179,7 +179,7 @@ class CachedEncoder:
             norms = row_norms(np.stack([old, new]))
             cosine = float(row_dots(old[None], new[None])[0] / (norms.prod() or 1.0))
             if cosine < _LEAST_COSINE and norms.any():
-                raise EncoderMismatchError(
+                raise EncoderError(
                     f"{self.name} gives another vector than is kept (cosine {cosine:.3f}) for {excerpt(text)}",
                     where=self.path,
                     remedy="The model has changed under its name: name another --cache and embed all texts again",

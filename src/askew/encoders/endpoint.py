@@ -17,7 +17,7 @@ from askew._blocks import blocks
 from askew.encoders._requests import Endpoint, PassingError, RefusedError
 from askew.encoders._waits import Waits
 from askew.encoders.base import Answer, TextEncoder, excerpt
-from askew.errors import AskewError, EncoderError, EncoderMismatchError, ParameterError
+from askew.errors import AskewError, EncoderError, ParameterError
 
 if TYPE_CHECKING:
     from askew.protocols import Kind
@@ -59,7 +59,7 @@ class OpenAIEncoder(TextEncoder):
         batch: texts a request.
         concurrency: requests at once.
         retries: how often one batch is asked for again before it is given up.
-        timeout: seconds that one request may take.
+        timeout: seconds to wait for an answer.
         query_prompt: goes before every query.
         document_prompt: goes before every document.
 
@@ -200,7 +200,7 @@ class OpenAIEncoder(TextEncoder):
         with self._lock:  # the first answer of several threads tells what the others must be
             vectors = self._checked(reply.vectors, len(texts))
             if reply.model is not None and self.model not in (None, reply.model):
-                raise EncoderMismatchError(
+                raise EncoderError(
                     f"it answers with the model {reply.model!r}, and with {self.model!r} before",
                     where=self.url,
                     remedy="Ask for one version by its full name, or name another --cache and embed all texts again",

@@ -39,7 +39,7 @@ def encoder_from_spec(
         concurrency: requests at once; for endpoints alone, as those that follow.
         dimensions: how many the model should give.
         retries: how often a batch is asked for again.
-        timeout: seconds that a request may take.
+        timeout: seconds to wait for an answer.
 
     Raises:
         ParameterError: there is no such encoder, or an option means nothing to it.

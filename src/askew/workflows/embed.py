@@ -163,8 +163,7 @@ def embed(
     Raises:
         FormatError: there are no texts, or they or the cache are damaged.
         InputError: texts are empty.
-        EncoderError: the encoder fails, or gives what cannot be used.
-        EncoderMismatchError: the encoder has changed since vectors were kept.
+        EncoderError: the encoder fails, gives what cannot be used, or has changed since vectors were kept.
         OutputError: something stands in the way, or cannot be written.
         ParameterError: the encoder's name is no name of a folder.
     """
