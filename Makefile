@@ -8,6 +8,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 EDITABLE ?= -e
+# Installed before what needs it, so that nothing else chooses a version of torch. Its build for CPUs is enough: where
+# pip would take another, name that build here, or the index that has it.
+TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
@@ -20,6 +23,7 @@ $(VENV)/.demo: pyproject.toml
 
 $(VENV)/.dev: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) $(TORCH)
 	$(PIP) $(EDITABLE) '.[dev]'
 	@touch $@ $(VENV)/.demo
 

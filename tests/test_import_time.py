@@ -39,6 +39,6 @@ def help_of(*commands: str) -> str:
 
 
 def test_help_loads_nothing_heavy_but_typer() -> None:
-    loaded = loaded_by(help_of("", "fit", "evaluate", "compare", "search", "apply", "inspect", "demo"))
+    loaded = loaded_by(help_of("", "fit", "evaluate", "compare", "search", "apply", "inspect", "demo", "embed"))
     assert "typer" in loaded
     assert not loaded & (HEAVY - {"typer", "click"})

@@ -11,7 +11,8 @@
     ├── ArtefactError            an adapter cannot be loaded              exit code 4
     │   └── EncoderMismatchError vectors of another encoder than its own
     ├── MissingExtraError        an optional dependency is not installed  exit code 5
-    └── OutputError              a result cannot be written               exit code 6
+    ├── OutputError              a result cannot be written               exit code 6
+    └── EncoderError             an encoder gives no vectors, or bad ones exit code 7
 
 Every error says what is wrong, where (file, line, id) and what to do. The command line prints the
 message alone and leaves with the exit code of its class.
@@ -26,6 +27,7 @@ __all__ = [
     "AskewError",
     "DimensionError",
     "EmbeddingError",
+    "EncoderError",
     "EncoderMismatchError",
     "FormatError",
     "InputError",
@@ -128,3 +130,22 @@ class OutputError(AskewError):
     """A result cannot be written."""
 
     exit_code = 6
+
+
+class EncoderError(AskewError):
+    """An encoder cannot be reached, refuses a text, or answers what cannot be used.
+
+    Args:
+        problem: as in `AskewError`.
+        where: likewise.
+        remedy: likewise.
+        texts: the texts it concerns, if only some.
+    """
+
+    exit_code = 7
+
+    def __init__(
+        self, problem: str, *, where: object = None, remedy: str | None = None, texts: Iterable[str] = ()
+    ) -> None:
+        self.texts = tuple(texts)
+        super().__init__(problem, where=where, remedy=remedy)

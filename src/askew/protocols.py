@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Encoder", "Progress"]
+__all__ = ["Encoder", "Kind", "Progress"]
+
+#: What a text is to the search: some encoders put another prompt before queries than before documents.
+Kind: TypeAlias = Literal["query", "document"]
 
 
 @runtime_checkable
@@ -19,7 +22,7 @@ class Encoder(Protocol):
     >>> import numpy as np
     >>> class Lengths:
     ...     name, dim = "lengths", 1
-    ...     def encode(self, texts):
+    ...     def encode(self, texts, *, kind="document", progress=None):
     ...         return np.array([[len(text)] for text in texts], dtype=np.float32)
     >>> isinstance(Lengths(), Encoder)
     True
@@ -31,11 +34,13 @@ class Encoder(Protocol):
         ...
 
     @property
-    def dim(self) -> int:
-        """The embedding dimension d."""
+    def dim(self) -> int | None:
+        """The embedding dimension d; None until the first text is encoded, where only an answer tells."""
         ...
 
-    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
+    def encode(
+        self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None
+    ) -> npt.NDArray[np.floating[Any]]:
         """(n, d) finite float32 or float64, one row a text, whatever other texts stand beside it."""
         ...
 

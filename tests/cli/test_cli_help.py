@@ -16,7 +16,7 @@ from askew.cli.main import app
 from askew.cli.reference import reference
 
 Askew = Callable[..., Any]
-COMMANDS = ("fit", "evaluate", "compare", "search", "apply", "inspect", "demo")
+COMMANDS = ("fit", "evaluate", "compare", "search", "apply", "inspect", "demo", "embed")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 
 

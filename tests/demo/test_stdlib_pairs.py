@@ -16,6 +16,7 @@ import pytest
 from askew.data import Dataset, hash_order
 from askew.errors import InputError
 from askew.linalg import top_k
+from askew.protocols import Kind, Progress
 from askew.workflows import stdlib_pairs as module
 from askew.workflows.stdlib_pairs import Pair, stdlib_dataset, stdlib_pairs
 
@@ -250,7 +251,9 @@ class Letters:
     def __init__(self) -> None:
         self.asked = 0
 
-    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def encode(
+        self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None
+    ) -> npt.NDArray[np.float32]:
         self.asked += len(texts)
         return np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], dtype=np.float32)
 

@@ -95,7 +95,7 @@ def test_same_bits_in_every_batch(encoder: WordLlamaEncoder, monkeypatch: pytest
     whole = encoder.encode(TEXTS)
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     backwards = encoder.encode(TEXTS[::-1])[::-1]
-    monkeypatch.setattr("askew.encoders.wordllama._BATCH", 2)
+    monkeypatch.setattr(encoder, "batch", 2)
     for other in (alone, backwards, encoder.encode(TEXTS), WordLlamaEncoder().encode(TEXTS)):
         assert other.tobytes() == whole.tobytes()
 
@@ -106,7 +106,7 @@ def test_the_order_of_words_does_not_matter_to_a_bit(encoder: WordLlamaEncoder) 
 
 
 def test_progress_counts_texts(encoder: WordLlamaEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askew.encoders.wordllama._BATCH", 3)
+    monkeypatch.setattr(encoder, "batch", 3)
     heard: list[tuple[int, int]] = []
     encoder.encode(TEXTS, progress=lambda done, total: heard.append((done, total)))
     assert heard == [(3, 7), (6, 7), (7, 7)]

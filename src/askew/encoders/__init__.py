@@ -1,5 +1,24 @@
-"""Text to vectors: frozen encoders that load without a network. None is imported before it is used."""
+"""Text to vectors: frozen encoders, and a cache around them. What they need is imported when one is made."""
 
+from askew.encoders.base import Answer, SerialEncoder, TextEncoder, Usage
+from askew.encoders.cache import CachedEncoder, Filled, default_cache
+from askew.encoders.endpoint import OpenAIEncoder
+from askew.encoders.functions import CallableEncoder
+from askew.encoders.sentence import SentenceTransformerEncoder
+from askew.encoders.spec import encoder_from_spec
 from askew.encoders.wordllama import WordLlamaEncoder
 
-__all__ = ["WordLlamaEncoder"]
+__all__ = [
+    "Answer",
+    "CachedEncoder",
+    "CallableEncoder",
+    "Filled",
+    "OpenAIEncoder",
+    "SentenceTransformerEncoder",
+    "SerialEncoder",
+    "TextEncoder",
+    "Usage",
+    "WordLlamaEncoder",
+    "default_cache",
+    "encoder_from_spec",
+]

@@ -5,7 +5,8 @@ for text, the line. Writers put the old file or the new one at a path, never hal
 """
 
 from askew.formats.artefact import load_adapter, refuse_foreign, save_adapter
-from askew.formats.embeddings import embedding_lines, read_embeddings, write_embeddings
+from askew.formats.embeddings import embedding_lines, read_embeddings, write_embedding_blocks, write_embeddings
+from askew.formats.encoder_card import EncoderCard, check_card, read_card, write_card
 from askew.formats.folder import (
     list_encoders,
     list_splits,
@@ -19,10 +20,13 @@ from askew.formats.runs import read_run, run_lines, write_run
 from askew.formats.texts import read_texts
 
 __all__ = [
+    "EncoderCard",
+    "check_card",
     "embedding_lines",
     "list_encoders",
     "list_splits",
     "load_adapter",
+    "read_card",
     "read_dataset",
     "read_embeddings",
     "read_qrels",
@@ -34,6 +38,8 @@ __all__ = [
     "refuse_foreign",
     "run_lines",
     "save_adapter",
+    "write_card",
+    "write_embedding_blocks",
     "write_embeddings",
     "write_qrels",
     "write_run",

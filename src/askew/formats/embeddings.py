@@ -14,7 +14,7 @@ import numpy as np
 
 from askew._atomic import writing_file
 from askew.data import EmbeddingSet
-from askew.errors import FormatError, OutputError
+from askew.errors import EmbeddingError, FormatError, OutputError
 from askew.formats._columns import check_names, shown
 from askew.formats._json import id_list
 from askew.formats._mapped import Held
@@ -24,7 +24,7 @@ from askew.formats._tensors import write_tensor
 from askew.formats.text import STDIN, PathLike, read_lines, read_whole, write_lines
 from askew.linalg.fixed import FloatArray
 
-__all__ = ["embedding_lines", "read_embeddings", "write_embeddings"]
+__all__ = ["embedding_lines", "read_embeddings", "write_embedding_blocks", "write_embeddings"]
 
 _SIDECARS = (".ids", ".ids.txt", ".json")
 _UNSAFE = re.compile(r"[\t\r\n\0]|\A\s*\Z")
@@ -130,6 +130,54 @@ def write_embeddings(embeddings: EmbeddingSet, path: PathLike) -> None:
     if embeddings.encoder is not None:
         metadata["encoder"] = embeddings.encoder
     write_tensor(path, embeddings.matrix, metadata)
+
+
+def write_embedding_blocks(
+    ids: Sequence[str], blocks: Iterable[FloatArray], path: PathLike, *, dim: int, dtype: Literal["float16", "float32"]
+) -> None:
+    """Write embeddings block by block as ``.npy``, with their ids beside it; the whole is never in memory.
+
+    Args:
+        ids: n ids.
+        blocks: (b, dim) rows; n of them together.
+        path: a name that ends in ``.npy``.
+        dim: d.
+        dtype: what is written.
+
+    Raises:
+        EmbeddingError: a value is too large for float16, or rows and ids differ in number.
+        OutputError: the place cannot be written to, or an id is blank or holds a line ending.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "docs.npy"
+    ...     write_embedding_blocks(["a", "b"], [np.ones((1, 3)), np.zeros((1, 3))], file, dim=3, dtype="float16")
+    ...     read_embeddings(file)
+    EmbeddingSet(2 × 3 float16)
+    """
+    path = Path(path)
+    check_names(ids, path, _UNSAFE, _UNSAFE_WHY)
+    write_lines(path.with_suffix(".ids"), ids)
+    little = np.dtype(dtype).newbyteorder("<")
+    header = {"descr": little.str, "fortran_order": False, "shape": (len(ids), dim)}
+    written = 0
+    with writing_file(path) as temporary, temporary.open("wb") as handle:
+        np.lib.format.write_array_header_1_0(handle, header)
+        for block in blocks:
+            with np.errstate(over="ignore"):
+                rows = np.ascontiguousarray(block, dtype=little)
+            if not np.isfinite(rows).all():
+                raise EmbeddingError(
+                    f"a value of the rows after {written:,} is not finite as {dtype}",
+                    where=path,
+                    remedy="Write float32 (--dtype float32)",
+                )
+            handle.write(rows.tobytes())
+            written += len(rows)
+        if written != len(ids):
+            raise EmbeddingError(
+                f"there are {len(ids):,} ids for {written:,} rows", where=path, remedy="Give one id a row"
+            )
 
 
 def embedding_lines(embeddings: EmbeddingSet, *, where: object = "embeddings") -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, EmbeddingSet, Finding, Qrels, Twins, examine, find_twins
 from askew.errors import AskewError
-from askew.formats import list_encoders, list_splits, read_side, read_side_texts, read_split
+from askew.formats import check_card, list_encoders, list_splits, read_side, read_side_texts, read_split
 
 __all__ = ["Check", "check"]
 
@@ -119,6 +119,8 @@ def check(
             side: errors.trying(read_side, folder, side, maker, bad_rows=bad_rows) for side, maker in makers.items()
         }
         held[name] = {side: found for side, found in sides.items() if found is not None}
+        for side, made in held[name].items():
+            errors.trying(check_card, folder, made, side)
     findings = _overlaps(judged)
     for name, embedded in held.items():
         findings += _textless(name, embedded, texts)

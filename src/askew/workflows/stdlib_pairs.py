@@ -296,7 +296,7 @@ def _fingerprint(texts: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def _read(path: Path, ids: list[str], dim: int) -> npt.NDArray[Any] | None:
+def _read(path: Path, ids: list[str], dim: int | None) -> npt.NDArray[Any] | None:
     """Embeddings from the cache; None if they are not there or not whole."""
     try:
         matrix = np.load(path, allow_pickle=False)
@@ -307,7 +307,7 @@ def _read(path: Path, ids: list[str], dim: int) -> npt.NDArray[Any] | None:
     except (*_MISREAD, EmbeddingError) as error:
         logger.debug("%s is made again: %s", path, error)
         return None
-    return matrix if kept == ids and matrix.shape[1] == dim else None
+    return matrix if kept == ids and dim in (None, matrix.shape[1]) else None
 
 
 def _write(path: Path, ids: list[str], matrix: npt.NDArray[Any]) -> None:

@@ -1,0 +1,251 @@
+"""Endpoints that speak OpenAI's embeddings interface: OpenAI's own, and vLLM, TEI, Ollama and others."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from askew._blocks import blocks
+from askew.encoders._requests import Endpoint, PassingError, RefusedError
+from askew.encoders._waits import Waits
+from askew.encoders.base import Answer, TextEncoder, excerpt
+from askew.errors import AskewError, EncoderError, ParameterError
+
+if TYPE_CHECKING:
+    from askew.protocols import Kind
+
+__all__ = ["OpenAIEncoder"]
+
+_OPENAI = "https://api.openai.com/v1"
+# A text whose vector is NaN three times will be NaN for ever: half precision overflows on it.
+_NAN_RETRIES = 2
+
+_Places = npt.NDArray[np.int64]
+_Vectors = npt.NDArray[np.float32]
+
+
+@dataclass
+class _Outcome:
+    """What became of a batch: answers that can be used, and why there are no more."""
+
+    answers: list[Answer] = field(default_factory=list)
+    error: BaseException | None = None
+
+
+class OpenAIEncoder(TextEncoder):
+    """A model behind an endpoint of OpenAI's interface.
+
+    Requests that fail in passing (no connection, no answer in time, statuses 408, 409, 429 and 5xx,
+    an answer cut short, NaN) are repeated with growing, jittered waits, or after what ``Retry-After``
+    asks for; while it holds, no other request begins. Of an answer with NaN the other rows count, and
+    only the rest is asked for again. A batch that is refused is halved until the text is found that is
+    the reason. Whatever fails in the end, the answers that are under way are waited for first.
+
+    Args:
+        model: what the endpoint calls it.
+        url: the base URL, such as ``http://localhost:8000/v1``; ``$OPENAI_BASE_URL`` or OpenAI's by
+            default.
+        api_key: ``$OPENAI_API_KEY`` by default; endpoints but OpenAI's may need none.
+        name: what the encoder is called; the last part of `model` by default.
+        dimensions: how many the model should give, if it can choose.
+        batch: texts a request.
+        concurrency: requests at once.
+        retries: how often one batch is asked for again before it is given up.
+        timeout: seconds to wait for an answer.
+        query_prompt: goes before every query.
+        document_prompt: goes before every document.
+
+    Raises:
+        MissingExtraError: the package `openai` is not installed.
+        ParameterError: there is no key for OpenAI's own endpoint, or a number is outside its range.
+    """
+
+    #: What is waited for before the first retry, in seconds.
+    first_wait: ClassVar[float] = 0.5
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        url: str | None = None,
+        api_key: str | None = None,
+        name: str | None = None,
+        dimensions: int | None = None,
+        batch: int = 64,
+        concurrency: int = 4,
+        retries: int = 8,
+        timeout: float = 60.0,
+        query_prompt: str = "",
+        document_prompt: str = "",
+    ) -> None:
+        super().__init__(
+            name or model.rstrip("/").rpartition("/")[2],
+            batch=batch,
+            query_prompt=query_prompt,
+            document_prompt=document_prompt,
+        )
+        if concurrency < 1 or retries < 0 or not timeout > 0 or (dimensions is not None and dimensions < 1):
+            raise ParameterError(
+                f"concurrency is {concurrency}, retries {retries}, timeout {timeout}, dimensions {dimensions}",
+                where=self.name,
+                remedy="Concurrency, timeout and dimensions are above 0, retries not below",
+            )
+        self.url = _base_url(url or os.environ.get("OPENAI_BASE_URL") or _OPENAI)
+        self._asked: dict[str, Any] = {"model": model, "encoding_format": "base64"}  # a third of the bytes of numbers
+        if dimensions is not None:
+            self._asked["dimensions"] = dimensions
+        self._concurrency, self._retries = concurrency, retries
+        self._waits = Waits(self.first_wait)
+        self._lock = threading.Lock()
+        key = _api_key(api_key, self.url)
+        self._endpoint = Endpoint(self.url, api_key=key, timeout=timeout, usage=self.usage, waits=self._waits)
+
+    @property
+    def signature(self) -> Mapping[str, Any]:
+        """Endpoint, model and dimensions asked for."""
+        asked = {"model": self._asked["model"], "dimensions": self._asked.get("dimensions")}
+        return {"encoder": "openai", "url": self.url, **asked}
+
+    def answers(self, texts: Sequence[str], *, kind: Kind = "document") -> Iterator[Answer]:
+        """Vectors as they come, in any order, several requests at once.
+
+        Raises:
+            EncoderError: as `encode`, once the answers that are under way have come.
+        """
+        self._waits.begin()
+        self._refuse_blank(texts, kind)
+        parts = blocks(len(texts), self.batch)
+        waiting: set[Future[_Outcome]] = set()
+        failure: BaseException | None = None
+        with ThreadPoolExecutor(self._concurrency, thread_name_prefix="askew-embed") as pool:
+            while True:
+                while failure is None and len(waiting) < self._concurrency and (part := next(parts, None)):
+                    waiting.add(pool.submit(self._batch, texts, np.arange(part.start, part.stop), kind))
+                if not waiting:
+                    break
+                try:
+                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt as interrupt:  # once: take what is under way, it is paid for
+                    self._waits.stop()
+                    if failure is not None:
+                        raise
+                    failure, done = interrupt, set()
+                for outcome in (future.result() for future in done):
+                    yield from outcome.answers
+                    if outcome.error is not None:
+                        failure = failure or outcome.error
+                        self._waits.stop()
+        if failure is not None:
+            raise failure
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._endpoint.close()
+
+    def _refuse_blank(self, texts: Sequence[str], kind: Kind) -> None:
+        blank = [text for text in texts if not (self._prompts[kind] + text).strip()]
+        if blank:
+            raise EncoderError(
+                f"{len(blank):,} of {len(texts):,} texts are empty, which endpoints refuse",
+                where=self.name,
+                remedy="Leave them out, or give them zero vectors (--empty zero)",
+                texts=blank,
+            )
+
+    def _batch(self, texts: Sequence[str], places: _Places, kind: Kind) -> _Outcome:
+        """Ask for some texts until all have a vector or a failure is final; runs in a thread."""
+        outcome = _Outcome()
+        try:
+            for part, vectors in self._persist(texts, places, kind):
+                outcome.answers.append(Answer(part, vectors, np.zeros(len(part), dtype=np.bool_)))
+        except AskewError as error:
+            outcome.error = error
+        return outcome
+
+    def _persist(self, texts: Sequence[str], places: _Places, kind: Kind) -> Iterator[tuple[_Places, _Vectors]]:
+        failures = 0
+        while len(places) and self._waits.before_request():
+            retries = self._retries
+            try:
+                vectors = self._request([self._prompts[kind] + texts[place] for place in places], again=failures > 0)
+            except RefusedError as refusal:
+                if len(places) == 1:
+                    raise _refused(texts[places[0]], refusal) from refusal
+                for half in np.array_split(places, 2):
+                    yield from self._persist(texts, half, kind)
+                return
+            except PassingError as passing:
+                failure: EncoderError = passing
+            else:
+                good = np.isfinite(vectors).all(axis=1)
+                yield places[good], vectors[good]
+                places = places[~good]
+                if not len(places):
+                    return
+                failure, retries = self._not_finite([texts[place] for place in places]), min(retries, _NAN_RETRIES)
+            failures += 1
+            if failures > retries or not self._waits.after_failure(failures):
+                raise _given_up(failure, failures)
+
+    def _request(self, texts: list[str], *, again: bool) -> _Vectors:
+        reply = self._endpoint.ask({**self._asked, "input": texts}, again=again)
+        with self._lock:  # the first answer of several threads tells what the others must be
+            vectors = self._checked(reply.vectors, len(texts))
+            if reply.model is not None and self.model not in (None, reply.model):
+                raise EncoderError(
+                    f"it answers with the model {reply.model!r}, and with {self.model!r} before",
+                    where=self.url,
+                    remedy="Ask for one version by its full name, or name another --cache and embed all texts again",
+                )
+            self.model = reply.model or self.model
+            self.usage.texts += int(np.isfinite(vectors).all(axis=1).sum())
+        return vectors
+
+
+def _refused(text: str, refusal: RefusedError) -> EncoderError:
+    return EncoderError(
+        f"{refusal.problem} to the text {excerpt(text)}",
+        where=refusal.where,
+        remedy="If the text is too long, cut texts with --max-characters (max_characters=...); else mend the request",
+        texts=[text],
+    )
+
+
+def _given_up(failure: EncoderError, failures: int) -> EncoderError:
+    times = "once" if failures == 1 else f"{failures} times in a row"
+    return EncoderError(
+        f"it was asked {times}: {failure.problem}", where=failure.where, remedy=failure.remedy, texts=failure.texts
+    )
+
+
+def _base_url(url: str) -> str:
+    """A base URL without a slash at its end; one with a password is refused, as it would go into files.
+
+    >>> _base_url("http://localhost:8000/v1/")
+    'http://localhost:8000/v1'
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ParameterError(f"{url!r} is no URL", where="url", remedy="Give one such as http://localhost:8000/v1")
+    if parts.username or parts.password:
+        raise ParameterError(
+            "the URL holds a user name or password", where=parts.hostname, remedy="Put the key in OPENAI_API_KEY"
+        )
+    return url.rstrip("/")
+
+
+def _api_key(given: str | None, url: str) -> str:
+    key = given or os.environ.get("OPENAI_API_KEY")
+    if not key and url.startswith(_OPENAI.removesuffix("/v1")):
+        raise ParameterError(
+            "there is no API key", where=url, remedy="Put it in the environment: export OPENAI_API_KEY=..."
+        )
+    return key or "none"  # the client wants one; an endpoint of one's own looks at none

@@ -1,0 +1,65 @@
+"""Encoders by a short name, as a command line gives them."""
+
+from __future__ import annotations
+
+import re
+
+from askew.encoders.base import TextEncoder
+from askew.encoders.endpoint import OpenAIEncoder
+from askew.encoders.sentence import SentenceTransformerEncoder
+from askew.encoders.wordllama import WordLlamaEncoder
+from askew.errors import ParameterError
+
+__all__ = ["encoder_from_spec"]
+
+_ENDPOINT = re.compile(r"(?P<model>.+?)(?:@(?P<url>https?://.+))?")
+_KNOWN = "Say wordllama, st:PATH_OR_NAME, openai:MODEL or openai:MODEL@URL"
+
+
+def encoder_from_spec(
+    spec: str,
+    *,
+    name: str | None = None,
+    query_prompt: str | None = None,
+    document_prompt: str | None = None,
+    batch: int | None = None,
+    concurrency: int | None = None,
+    dimensions: int | None = None,
+    retries: int | None = None,
+    timeout: float | None = None,
+) -> TextEncoder:
+    """Make an encoder from ``wordllama``, ``st:PATH_OR_NAME``, ``openai:MODEL`` or ``openai:MODEL@URL``.
+
+    Args:
+        spec: which encoder.
+        name: what it is called, if not as the model.
+        query_prompt: goes before every query; the encoder's default if None.
+        document_prompt: likewise, for documents.
+        batch: texts at once; the encoder's default if None.
+        concurrency: requests at once; for endpoints alone, as those that follow.
+        dimensions: how many the model should give.
+        retries: how often a batch is asked for again.
+        timeout: seconds to wait for an answer.
+
+    Raises:
+        ParameterError: there is no such encoder, or an option means nothing to it.
+        MissingExtraError, EncoderError: as the encoder's class.
+
+    >>> encoder_from_spec("wordllama").name
+    'wordllama-256'
+    """
+    given = {"name": name, "query_prompt": query_prompt, "document_prompt": document_prompt, "batch": batch}
+    network = {"concurrency": concurrency, "dimensions": dimensions, "retries": retries, "timeout": timeout}
+    options = {option: value for option, value in (given | network).items() if value is not None}
+    form, _, rest = spec.partition(":")
+    if form == "openai" and rest:
+        found = _ENDPOINT.fullmatch(rest)
+        return OpenAIEncoder(found["model"], url=found["url"], **options)  # type: ignore[index, arg-type]  # all match
+    foreign = [option for option in (*network, *(["batch"] if form == "wordllama" else [])) if option in options]
+    if foreign:
+        raise ParameterError(f"{', '.join(foreign)} means nothing to {spec}", where="encoder", remedy="Leave it out")
+    if form == "st" and rest:
+        return SentenceTransformerEncoder(rest, **options)  # type: ignore[arg-type]  # checked above
+    if spec == "wordllama":
+        return WordLlamaEncoder(**options)  # type: ignore[arg-type]  # likewise
+    raise ParameterError(f"there is no encoder {spec!r}", where="encoder", remedy=_KNOWN)
