@@ -339,6 +339,7 @@ def test_what_training_knew_is_one_picture_in_plain_words(full: FitSummary) -> N
     ):
         assert words in section
     assert "never seen" not in section  # it was not measured
+    assert "\n- negative only: the right answer took part in training, but only" in render_markdown(full)
     known = dataclasses.replace(full.comparisons[1], subset="positive in training")
     page = Page(render_html(dataclasses.replace(full, comparisons=(*full.comparisons, known)))).text
     assert "worth having where users come back to the same documents" in page
@@ -360,6 +361,8 @@ def test_candidates_level_with_the_best_are_counted(full: FitSummary) -> None:
     assert "keeping the prior among them" not in page
     alone = dataclasses.replace(full, candidates=(full.candidates[0], dataclasses.replace(best, mean=0.9)))
     assert "below the best mean: the best alone lies above it." in Page(render_html(alone)).text
+    told = f"{above} of {len(full.candidates)} lie within one standard error of the best mean: {level:.4f} or more."
+    assert told in render_markdown(full)
     table = html[html.index("level with the best") : html.index("</table>", html.index("level with the best"))]
     assert table.count("<td>yes</td>") == above + 1  # and the chosen one
     prior = dataclasses.replace(full.candidates[0], mean=level)
