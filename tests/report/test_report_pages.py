@@ -268,7 +268,7 @@ def test_an_empty_summary_reads_well(make_summary: Any) -> None:
     assert "None" not in render_markdown(bare)
 
 
-def test_where_nothing_was_fitted_only_the_base_is_told(make_summary: Any, untested: FitSummary) -> None:
+def test_where_nothing_was_tried_only_the_base_is_told(make_summary: Any, untested: FitSummary) -> None:
     rows = tuple(
         dataclasses.replace(row, adapted=row.base, difference=0.0, low=0.0, high=0.0, p_value=1.0)
         for row in make_summary(300).comparisons
@@ -286,11 +286,11 @@ def test_where_nothing_was_fitted_only_the_base_is_told(make_summary: Any, untes
         hurt=(),
         verdict=dataclasses.replace(untested.verdict, gain=None, standard_error=None, threshold=None),
     )
-    assert not bare.fitted
+    assert not bare.tried
     page, text = Page(render_html(bare)).text, render_markdown(bare)
     assert "Base 0.3231 nDCG@10, 300 queries Headroom 0.6769" in page
     for told in (page, text):
-        assert "There is no correction, so there is nothing to compare with the base." in told
+        assert "No correction was tried, so there is nothing to compare with the base." in told
         for absent in ("0.0000", "Difference", "Seen in training", "p = 1.000"):
             assert absent not in told
     assert "| nDCG@10 | 300 | 0.3231 | 0.6769 |" in text

@@ -58,12 +58,12 @@ def _verdict(summary: FitSummary) -> str:
 def _comparisons(summary: FitSummary) -> str:
     if not summary.comparisons:
         return "No test queries were given: the evidence is the cross-fitted one."
-    if summary.fitted:
+    if summary.tried:
         words = "".join(f"\n- {row.subset}: {MEANINGS[row.subset]}." for row in seen_rows(summary)[1:])
         return "## Base against adapted\n\n" + _compared(summary.comparisons) + (f"\n{words}" if words else "")
     whole = [row for row in summary.comparisons if row.label == summary.comparisons[0].label]
     rows = [(_text(row.measure), count(row.n), number(row.base), number(row.headroom)) for row in whole]
-    told = "There is no correction, so there is nothing to compare with the base.\n\n"
+    told = "No correction was tried, so there is nothing to compare with the base.\n\n"
     return "## The base\n\n" + told + _table(("measure", "n", "base", "headroom"), rows, words=1)
 
 
