@@ -94,3 +94,9 @@ def test_one_side_alone_lies_in_an_encoder_s_folder(two: Any, askew: Askew, tmp_
     (two.root / "embeddings" / "tiny" / "queries.npy").unlink()
     said = askew("fit", two.root, "--document-encoder", "told", "-o", tmp_path / "a", "--json")
     assert said.json()["verdict"]["decision"] == "adapt"
+
+
+def test_no_scale_is_kept_where_there_is_no_base(two: Any, askew: Askew, tmp_path: Path) -> None:
+    said = askew("fit", two.root, *ASKED, "-o", tmp_path / "a", "--keep-scale").refused(2)
+    assert "queries and documents come from two encoders, so there is no base whose scale could be kept" in said
+    assert not (tmp_path / "a").exists()

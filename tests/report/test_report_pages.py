@@ -268,7 +268,7 @@ def test_an_empty_summary_reads_well(make_summary: Any) -> None:
     assert "None" not in render_markdown(bare)
 
 
-def test_where_nothing_was_fitted_only_the_base_is_told(make_summary: Any, untested: FitSummary) -> None:
+def test_where_nothing_was_tried_only_the_base_is_told(make_summary: Any, untested: FitSummary) -> None:
     rows = tuple(
         dataclasses.replace(row, adapted=row.base, difference=0.0, low=0.0, high=0.0, p_value=1.0)
         for row in make_summary(300).comparisons
@@ -286,11 +286,11 @@ def test_where_nothing_was_fitted_only_the_base_is_told(make_summary: Any, untes
         hurt=(),
         verdict=dataclasses.replace(untested.verdict, gain=None, standard_error=None, threshold=None),
     )
-    assert not bare.fitted
+    assert not bare.tried
     page, text = Page(render_html(bare)).text, render_markdown(bare)
     assert "Base 0.3231 nDCG@10, 300 queries Headroom 0.6769" in page
     for told in (page, text):
-        assert "There is no correction, so there is nothing to compare with the base." in told
+        assert "No correction was tried, so there is nothing to compare with the base." in told
         for absent in ("0.0000", "Difference", "Seen in training", "p = 1.000"):
             assert absent not in told
     assert "| nDCG@10 | 300 | 0.3231 | 0.6769 |" in text
@@ -339,6 +339,7 @@ def test_what_training_knew_is_one_picture_in_plain_words(full: FitSummary) -> N
     ):
         assert words in section
     assert "never seen" not in section  # it was not measured
+    assert "\n- negative only: the right answer took part in training, but only" in render_markdown(full)
     known = dataclasses.replace(full.comparisons[1], subset="positive in training")
     page = Page(render_html(dataclasses.replace(full, comparisons=(*full.comparisons, known)))).text
     assert "worth having where users come back to the same documents" in page
@@ -360,6 +361,8 @@ def test_candidates_level_with_the_best_are_counted(full: FitSummary) -> None:
     assert "keeping the prior among them" not in page
     alone = dataclasses.replace(full, candidates=(full.candidates[0], dataclasses.replace(best, mean=0.9)))
     assert "below the best mean: the best alone lies above it." in Page(render_html(alone)).text
+    told = f"{above} of {len(full.candidates)} lie within one standard error of the best mean: {level:.4f} or more."
+    assert told in render_markdown(full)
     table = html[html.index("level with the best") : html.index("</table>", html.index("level with the best"))]
     assert table.count("<td>yes</td>") == above + 1  # and the chosen one
     prior = dataclasses.replace(full.candidates[0], mean=level)

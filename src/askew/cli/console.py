@@ -167,7 +167,7 @@ def show_comparisons(rows: Sequence[tuple[str, Comparison]]) -> None:
 
 
 def show_base(rows: Sequence[tuple[str, Comparison]]) -> None:
-    """Write the base and its headroom over all documents, a line a measure: what is known where nothing was fitted.
+    """Write the base and its headroom over all documents, a line a measure: what is known where nothing was tried.
 
     Args:
         rows: over which documents, and the comparison.

@@ -209,27 +209,27 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
     if delivery.fit.nearest is not None:
         say(f"To beat, for traffic that recurs: {delivery.fit.nearest}.")
     say("")
-    _print_trial(delivery.trial, adapt=adapt, fitted=not delivery.fit.candidate.is_base)
+    _print_trial(delivery.trial, adapt=adapt, tried=choice.verdict.queries > 0)
     say("")
     say(f"adapter: {delivery.adapter_path}")
     if delivery.report_path is not None:
         say(f"report:  {delivery.report_path}")
 
 
-def _print_trial(trial: Trial, *, adapt: bool, fitted: bool) -> None:
+def _print_trial(trial: Trial, *, adapt: bool, tried: bool) -> None:
     if not trial.parts:
         say("No test queries: the verdict rests on cross-fitting alone.")
         return
-    if fitted:
+    if tried:
         show_comparisons(trial.comparisons)
     else:
-        say("There is no correction to test. Your base, on the test queries:")
+        say("No correction was tried. Your base, on the test queries:")
         show_base(trial.comparisons)
     if trial.nearest is not None:
         row = trial.nearest.comparisons[0]
         told = f"{row.other_mean:.4f}, {row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]"
         say(f"{row.other_name.capitalize()}, instead: {row.measure} {told}.")
-    if fitted and not adapt:
+    if tried and not adapt:
         say("What these numbers call adapted was not written: the adapter holds your base.")
     if trial.against is not None:
         say("")

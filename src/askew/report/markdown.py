@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from askew.report._words import FEW, count, number, p_value, percent, presentable, shorten, signed, strength
+from askew.report.seen import MEANINGS, seen_rows
 
 if TYPE_CHECKING:
     from askew.report.cases import QueryCase
@@ -57,11 +58,12 @@ def _verdict(summary: FitSummary) -> str:
 def _comparisons(summary: FitSummary) -> str:
     if not summary.comparisons:
         return "No test queries were given: the evidence is the cross-fitted one."
-    if summary.fitted:
-        return "## Base against adapted\n\n" + _compared(summary.comparisons)
+    if summary.tried:
+        words = "".join(f"\n- {row.subset}: {MEANINGS[row.subset]}." for row in seen_rows(summary)[1:])
+        return "## Base against adapted\n\n" + _compared(summary.comparisons) + (f"\n{words}" if words else "")
     whole = [row for row in summary.comparisons if row.label == summary.comparisons[0].label]
     rows = [(_text(row.measure), count(row.n), number(row.base), number(row.headroom)) for row in whole]
-    told = "There is no correction, so there is nothing to compare with the base.\n\n"
+    told = "No correction was tried, so there is nothing to compare with the base.\n\n"
     return "## The base\n\n" + told + _table(("measure", "n", "base", "headroom"), rows, words=1)
 
 
@@ -99,6 +101,9 @@ def _candidates(summary: FitSummary) -> str:
     best, every = _one_of_each_name(summary.candidates), count(len(summary.candidates))
     by = f" The bound is what the choice went by: {_text(summary.chosen_by)}." if summary.chosen_by else ""
     maps = f"{_text(summary.geometry.sentence)}\n\n" if summary.geometry else ""
+    if summary.level is not None:
+        level, least = sum(row.mean >= summary.level for row in summary.candidates), number(summary.level)
+        by += f" {count(level)} of {every} lie within one standard error of the best mean: {least} or more."
     told = f"{maps}Of {every} candidates, one of each kind: the chosen one, or the best.{by}\n\n"
     return f"## Settings\n\n{settings}\n\n{told}" + _table(head, map(_candidate, best), words=1)
 

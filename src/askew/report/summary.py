@@ -315,9 +315,9 @@ class FitSummary(Record):
             raise ParameterError("more than one candidate is marked as chosen", where="FitSummary.candidates")
 
     @property
-    def fitted(self) -> bool:
-        """Whether there is a correction; without one, adapted is the base and every difference is 0."""
-        return self.operator is not None
+    def tried(self) -> bool:
+        """Whether any correction was tried; without one, adapted is the base, and no difference says anything."""
+        return bool(self.candidates) or self.operator is not None
 
     @property
     def level(self) -> float | None:

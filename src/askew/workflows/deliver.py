@@ -280,14 +280,14 @@ def check_places(output: Path, report: Path | None) -> None:
 
 def _rendering(report: Path) -> Callable[[FitSummary], str]:
     """What renders a report, by the ending of its name."""
-    found = _RENDERINGS.get(report.suffix.lower())
-    if found is None:
+    ending = report.suffix.lower()
+    if ending not in _RENDERINGS:
         raise ParameterError(
             f"no report is written as {report.suffix or 'a name without an ending'}",
             where=report,
             remedy="End its name in .html, .md or .json",
         )
-    return found
+    return _RENDERINGS[ending]
 
 
 def check_file(path: Path) -> None:

@@ -50,8 +50,8 @@ def summarise(
         command: that gets this again.
     """
     choice = fitted.choice
-    # Where nothing was fitted every change is 0: only what the base does is worth telling.
-    all_documents = trial.parts[0][1] if trial.parts and not fitted.candidate.is_base else None
+    # Where nothing was tried every change is 0, and says nothing.
+    all_documents = trial.parts[0][1] if trial.parts and choice.verdict.queries else None
     helped, hurt = (
         _cases(all_documents, fitted, train, test) if all_documents is not None and test is not None else ((), ())
     )
