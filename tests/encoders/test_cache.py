@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askew.encoders import CachedEncoder, CallableEncoder, default_cache
@@ -145,6 +145,15 @@ def test_other_dimensions_midway_and_later_are_refused(tmp_path: Path) -> None:
         cached.encode(["new"])
 
 
+def test_an_encoder_of_another_dimension_is_refused_at_the_door(tmp_path: Path) -> None:
+    with CachedEncoder(counting()[0], tmp_path) as cached:
+        cached.encode(["a"])
+    other, _ = counting(lambda text: [1.0])
+    other.encode(["a"])
+    with pytest.raises(EncoderError, match="vectors of 3 dimensions, and of 1 before"):
+        CachedEncoder(other, tmp_path)
+
+
 def test_two_that_began_at_once_cannot_keep_two_dimensions(tmp_path: Path) -> None:
     with (
         CachedEncoder(counting()[0], tmp_path) as first,
@@ -190,6 +199,7 @@ def test_where_caches_are(monkeypatch: pytest.MonkeyPatch) -> None:
 # The file
 
 
+@settings(max_examples=min(settings().max_examples, 300))  # each opens and syncs files
 @given(
     batches=st.lists(
         st.lists(st.tuples(st.integers(0, 30), st.floats(width=32, allow_nan=False), st.booleans()), max_size=6),

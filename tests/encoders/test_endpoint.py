@@ -166,6 +166,14 @@ def test_of_an_answer_with_nan_the_rest_counts(endpoint: Make, upstream: Any) ->
     assert set(upstream.paid.values()) == {1}
 
 
+def test_what_came_is_kept_while_the_rest_is_waited_for(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
+    upstream.plan = then_good("nan", "nan")
+    answers = endpoint(concurrency=1).answers(TEXTS)
+    assert next(answers).places.tolist() == [1, 2, 3]
+    assert len(upstream.asked) == 1
+    assert sorted(place for answer in answers for place in answer.places) == [0, *range(4, len(TEXTS))]
+
+
 def test_a_text_that_is_always_nan_is_named_and_the_rest_is_kept(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
     upstream.plan = lambda number, texts: "nan" if texts[0] == "text 4" else "good"
     with CachedEncoder(endpoint(concurrency=1), tmp_path) as cached:

@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, cut INTEGER NOT NULL, 
 """
 # Keys looked up by one statement: SQLite took 999 parameters at most before 3.32.
 _KEYS = 500
-# Bytes a page: vectors of 384 to 1,536 dimensions fill it better than SQLite's 4,096.
+# Bytes a page: vectors of 384 to 1,536 dimensions fill it better than SQLite's 4,096. Larger ones make every batch
+# rewrite more: its keys are hashes, which touch as many pages of the index.
 _PAGE = 16_384
 # Seconds to wait for another process, whose transactions take milliseconds.
 _PATIENCE = 60.0

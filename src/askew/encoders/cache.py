@@ -91,7 +91,11 @@ class CachedEncoder:
         place = default_cache() if folder is None else Path(folder)
         self._store = VectorStore(place, encoder.signature)
         if self._store.dim is not None:
-            encoder.expect(dim=self._store.dim, model=self._store.model)
+            try:
+                encoder.expect(dim=self._store.dim, model=self._store.model)
+            except EncoderError:
+                self._store.close()
+                raise
 
     @property
     def name(self) -> str:

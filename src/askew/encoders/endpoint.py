@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from askew._blocks import blocks
 from askew.encoders._requests import Endpoint, PassingError, RefusedError
 from askew.encoders._waits import Waits
 from askew.encoders.base import Answer, TextEncoder, excerpt
-from askew.errors import AskewError, EncoderError, ParameterError
+from askew.errors import EncoderError, ParameterError
 
 if TYPE_CHECKING:
     from askew.protocols import Kind
@@ -32,12 +33,22 @@ _Places = npt.NDArray[np.int64]
 _Vectors = npt.NDArray[np.float32]
 
 
-@dataclass
-class _Outcome:
-    """What became of a batch: answers that can be used, and why there are no more."""
+@dataclass(frozen=True)
+class _Job:
+    """Texts to ask for in one request, and how often that failed or gave NaN."""
 
-    answers: list[Answer] = field(default_factory=list)
-    error: BaseException | None = None
+    places: _Places
+    failures: int = 0
+    nans: int = 0
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What became of one request: vectors that can be used, what is to be asked for again, and what is final."""
+
+    answer: Answer | None = None
+    again: tuple[_Job, ...] = ()
+    error: EncoderError | None = None
 
 
 class OpenAIEncoder(TextEncoder):
@@ -122,15 +133,13 @@ class OpenAIEncoder(TextEncoder):
         """
         self._waits.begin()
         self._refuse_blank(texts, kind)
-        parts = blocks(len(texts), self.batch)
+        jobs = deque(_Job(np.arange(part.start, part.stop)) for part in blocks(len(texts), self.batch))
         waiting: set[Future[_Outcome]] = set()
         failure: BaseException | None = None
         with ThreadPoolExecutor(self._concurrency, thread_name_prefix="askew-embed") as pool:
-            while True:
-                while failure is None and len(waiting) < self._concurrency and (part := next(parts, None)):
-                    waiting.add(pool.submit(self._batch, texts, np.arange(part.start, part.stop), kind))
-                if not waiting:
-                    break
+            while waiting or (jobs and failure is None):
+                while failure is None and jobs and len(waiting) < self._concurrency:
+                    waiting.add(pool.submit(self._once, texts, jobs.popleft(), kind))
                 try:
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 except KeyboardInterrupt as interrupt:  # once: take what is under way, it is paid for
@@ -139,10 +148,12 @@ class OpenAIEncoder(TextEncoder):
                         raise
                     failure, done = interrupt, set()
                 for outcome in (future.result() for future in done):
-                    yield from outcome.answers
+                    jobs.extendleft(reversed(outcome.again))
                     if outcome.error is not None:
                         failure = failure or outcome.error
                         self._waits.stop()
+                    if outcome.answer is not None:
+                        yield outcome.answer
         if failure is not None:
             raise failure
 
@@ -160,40 +171,37 @@ class OpenAIEncoder(TextEncoder):
                 texts=blank,
             )
 
-    def _batch(self, texts: Sequence[str], places: _Places, kind: Kind) -> _Outcome:
-        """Ask for some texts until all have a vector or a failure is final; runs in a thread."""
-        outcome = _Outcome()
+    def _once(self, texts: Sequence[str], job: _Job, kind: Kind) -> _Outcome:
+        """Ask for some texts in one request; runs in a thread, and gives what came at once, to be kept."""
+        failed = max(job.failures, job.nans)
+        if (failed and not self._waits.after_failure(failed)) or not self._waits.before_request():
+            return _Outcome()  # somebody has stopped all, and knows why
         try:
-            for part, vectors in self._persist(texts, places, kind):
-                outcome.answers.append(Answer(part, vectors, np.zeros(len(part), dtype=np.bool_)))
-        except AskewError as error:
-            outcome.error = error
-        return outcome
+            vectors = self._request([self._prompts[kind] + texts[place] for place in job.places], again=failed > 0)
+        except RefusedError as refusal:
+            if len(job.places) == 1:
+                return _Outcome(error=_refused(texts[job.places[0]], refusal))
+            return _Outcome(again=tuple(map(_Job, np.array_split(job.places, 2))))
+        except PassingError as passing:
+            return self._later(job, passing)
+        except EncoderError as error:
+            return _Outcome(error=error)
+        return self._sorted_out(texts, job, vectors)
 
-    def _persist(self, texts: Sequence[str], places: _Places, kind: Kind) -> Iterator[tuple[_Places, _Vectors]]:
-        failures = 0
-        while len(places) and self._waits.before_request():
-            retries = self._retries
-            try:
-                vectors = self._request([self._prompts[kind] + texts[place] for place in places], again=failures > 0)
-            except RefusedError as refusal:
-                if len(places) == 1:
-                    raise _refused(texts[places[0]], refusal) from refusal
-                for half in np.array_split(places, 2):
-                    yield from self._persist(texts, half, kind)
-                return
-            except PassingError as passing:
-                failure: EncoderError = passing
-            else:
-                good = np.isfinite(vectors).all(axis=1)
-                yield places[good], vectors[good]
-                places = places[~good]
-                if not len(places):
-                    return
-                failure, retries = self._not_finite([texts[place] for place in places]), min(retries, _NAN_RETRIES)
-            failures += 1
-            if failures > retries or not self._waits.after_failure(failures):
-                raise _given_up(failure, failures)
+    def _later(self, job: _Job, passing: PassingError) -> _Outcome:
+        if job.failures >= self._retries:
+            return _Outcome(error=_given_up(passing, job.failures + 1))
+        return _Outcome(again=(_Job(job.places, job.failures + 1, job.nans),))
+
+    def _sorted_out(self, texts: Sequence[str], job: _Job, vectors: _Vectors) -> _Outcome:
+        good = np.isfinite(vectors).all(axis=1)
+        bad = job.places[~good]
+        answer = Answer(job.places[good], vectors[good], np.zeros(int(good.sum()), dtype=np.bool_))
+        if not len(bad):
+            return _Outcome(answer)
+        if job.nans >= min(self._retries, _NAN_RETRIES):
+            return _Outcome(answer, error=_given_up(self._not_finite([texts[place] for place in bad]), job.nans + 1))
+        return _Outcome(answer, again=(_Job(bad, nans=job.nans + 1),))
 
     def _request(self, texts: list[str], *, again: bool) -> _Vectors:
         reply = self._endpoint.ask({**self._asked, "input": texts}, again=again)
