@@ -24,7 +24,7 @@ import numpy.typing as npt
 from askew._blocks import DEFAULT_BUDGET, rows_within
 from askew.data import TokenEmbeddings
 from askew.late.prepared import Asked, Block, Corpus
-from askew.late.routes import query_sums, settle
+from askew.late.routes import Scratch, query_sums, settle
 from askew.linalg import blas_threads, side_by_side
 from askew.linalg.fixed import Float64Array, IntArray
 
@@ -107,7 +107,7 @@ def maxsim(
     scores = np.full((len(queries), len(documents)), -np.inf)
     for part in query_blocks(queries, budget):
         asked = corpus.ask(queries, part)
-        for rows, found in over_documents(partial(_scores, asked), corpus, asked, budget=budget):
+        for rows, found in over_documents(partial(_scores, asked, Scratch()), corpus, asked, budget=budget):
             scores[part, rows] = found
     return _averaged(scores, queries.lengths[:, None]) if mean else scores
 
@@ -175,7 +175,7 @@ def explain(queries: TokenEmbeddings, documents: TokenEmbeddings, query: str, do
     if not len(corpus.filled):
         return ()
     asked, block = corpus.ask(one, slice(0, 1)), corpus.block(corpus.filled)
-    routes = settle(asked, block)
+    routes = settle(asked, block, Scratch())
     weights = np.ones(len(block.tokens)) if block.weights is None else block.weights
     return tuple(
         Match(
@@ -230,12 +230,14 @@ def over_documents(
 
 def scores_of(asked: Asked, corpus: Corpus, rows: IntArray, *, budget: int) -> Float64Array:
     """(r,) exact scores of some documents, none of them empty, for one query."""
-    found = [part[0] for _, part in over_documents(partial(_scores, asked), corpus, asked, rows, budget=budget)]
+    found = [
+        part[0] for _, part in over_documents(partial(_scores, asked, Scratch()), corpus, asked, rows, budget=budget)
+    ]
     return np.concatenate([np.empty(0), *found])
 
 
-def _scores(asked: Asked, block: Block) -> Float64Array:
-    return query_sums(settle(asked, block), asked)
+def _scores(asked: Asked, scratch: Scratch, block: Block) -> Float64Array:
+    return query_sums(settle(asked, block, scratch), asked)
 
 
 def _by_tokens(rows: IntArray, lengths: IntArray, most: int) -> Iterator[IntArray]:

@@ -14,7 +14,7 @@ from askew.data import Run, TokenEmbeddings
 from askew.errors import ParameterError
 from askew.late.maxsim import maxsim_pairs, over_documents, query_blocks, scores_of
 from askew.late.prepared import Asked, Corpus
-from askew.late.routes import find
+from askew.late.routes import Scratch, find
 from askew.linalg.fixed import Float64Array, IntArray
 
 __all__ = ["MaxSimScorer", "search"]
@@ -107,7 +107,7 @@ class MaxSimScorer:
 def _best(corpus: Corpus, asked: Asked, k: int, budget: int) -> tuple[IntArray, Float64Array]:
     """Top k of one block of queries: (n, k) rows and (n, k) exact scores."""
     found = _Candidates(corpus, asked, k, budget)
-    for rows, (low, high) in over_documents(partial(find, asked), corpus, asked, budget=budget):
+    for rows, (low, high) in over_documents(partial(find, asked, scratch=Scratch()), corpus, asked, budget=budget):
         found.offer(rows, low, high)
     return found.settled()
 
