@@ -222,6 +222,10 @@ def over_documents(
     cost = _BYTES_AN_ENTRY * count + 16 * corpus.documents.dim
     most = rows_within(budget // workers, cost, most=max(_MOST_DOCUMENT_TOKENS, _MOST_ENTRIES // count))
     chosen = corpus.filled if rows is None else rows
+    if int(corpus.documents.lengths[chosen].sum()) <= most:  # threads would cost more than they bring
+        if len(chosen):
+            yield chosen, work(corpus.block(chosen))
+        return
     with side_by_side(workers) as each:
         yield from each(
             lambda part: (part, work(corpus.block(part))), _by_tokens(chosen, corpus.documents.lengths, most)
