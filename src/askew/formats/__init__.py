@@ -17,9 +17,11 @@ from askew.formats.folder import (
 from askew.formats.qrels import read_qrels, write_qrels
 from askew.formats.runs import read_run, run_lines, write_run
 from askew.formats.texts import read_texts
+from askew.formats.tokens import is_token_folder, read_tokens, write_tokens
 
 __all__ = [
     "embedding_lines",
+    "is_token_folder",
     "list_encoders",
     "list_splits",
     "load_adapter",
@@ -31,10 +33,12 @@ __all__ = [
     "read_side_texts",
     "read_split",
     "read_texts",
+    "read_tokens",
     "refuse_foreign",
     "run_lines",
     "save_adapter",
     "write_embeddings",
     "write_qrels",
     "write_run",
+    "write_tokens",
 ]

@@ -78,7 +78,7 @@ class DigitCode:
         return np.hstack([np.ones_like(norm), x, norm]) * _column(weights)
 
     def error(self, dtype: DType) -> float:
-        """A bound of |score - ⟨u, v⟩| / Σ|u_i v_i|.
+        """A bound of |score - ⟨u, v⟩| / Σ|u_i v_i|; good while it is below 1, since no other id wins then.
 
         Each entry of both vectors is rounded once or twice, to u of its type, and the products of their
         sizes sum to at most 1 + 4c‖x‖² of u·v, where ‖x‖² ≤ t·⌈(B - 1)/2⌉².
