@@ -176,7 +176,7 @@ def test_splade_through_the_construction_has_the_top_of_the_sparse_product(name:
     queries, documents = (
         sparse.csr_array(sparse.load_npz(home / f"{side}.npz")).astype(np.float64) for side in ("queries", "docs")
     )
-    queries, documents = queries[:20], documents[:500]
+    queries = queries[:40]
     names = [f"{row:05}" for row in range(documents.shape[0])]
     asked = [str(row) for row in range(queries.shape[0])]
     run = search(
@@ -184,9 +184,6 @@ def test_splade_through_the_construction_has_the_top_of_the_sparse_product(name:
     )
     exact: Float64Array = (queries @ documents.T).toarray()
     for query, row in zip(asked, exact, strict=True):
-        order = np.argsort(-row, kind="stable")
-        found = np.array([int(name) for name in run.documents(query)])
-        assert np.allclose(run.scores(query), row[order[:100]], rtol=0, atol=1e-9)
-        # Only documents of equal score, to rounding, may change places.
-        assert np.allclose(row[found], row[order[:100]], rtol=0, atol=1e-9)
-        assert set(order[row[order] > row[order[99]] + 1e-9]) <= set(found)
+        order = np.argsort(-row, kind="stable")[:100]
+        assert run.documents(query) == tuple(names[at] for at in order)
+        assert np.allclose(run.scores(query), row[order], rtol=0, atol=1e-12 * row.max())

@@ -153,16 +153,14 @@ def test_threads_and_budgets_change_no_bit_and_search_is_the_best_of_all_pairs(w
 
 def test_memory_goes_by_the_budget() -> None:
     rng = np.random.default_rng(0)
-    documents = TokenEmbeddings(
-        range(2000), rng.normal(size=(100_000, 32)).astype(np.float16), np.arange(0, 100_001, 50)
-    )
-    queries = TokenEmbeddings(range(40), rng.normal(size=(1280, 32)).astype(np.float16), np.arange(0, 1281, 32))
+    documents = TokenEmbeddings(range(800), rng.normal(size=(40_000, 32)).astype(np.float16), np.arange(0, 40_001, 50))
+    queries = TokenEmbeddings(range(10), rng.normal(size=(320, 32)).astype(np.float16), np.arange(0, 321, 32))
     for work in (maxsim, search):
         tracemalloc.start()
         work(queries, documents, budget=2**22)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 2**22 + 2 * 40 * 2000 * 8 + 2**20, work
+        assert peak < 2**22 + 2 * 10 * 800 * 8 + 2**20, work
 
 
 def test_equal_routes_go_to_the_lowest_token_and_its_sign_decides() -> None:
