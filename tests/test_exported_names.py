@@ -39,6 +39,7 @@ PACKAGES = [
     "evaluation",
     "formats",
     "geometry",
+    "late",
     "linalg",
     "operators",
     "report",

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Encoder", "Kind", "Progress"]
+__all__ = ["Encoder", "Kind", "Progress", "Scorer"]
 
 #: What a text is to the search: some encoders put another prompt before queries than before documents.
 Kind: TypeAlias = Literal["query", "document"]
@@ -54,4 +54,19 @@ class Progress(Protocol):
 
     def __call__(self, done: int, total: int, /) -> None:
         """Hear that `done` of `total` steps are behind us."""
+        ...
+
+
+class Scorer(Protocol):
+    """Something that scores some documents of a query: the second stage of a two-stage search.
+
+    >>> import numpy as np
+    >>> class ByLength:
+    ...     def score(self, query, documents):
+    ...         return np.array([-float(len(name)) for name in documents])
+    >>> scorer: Scorer = ByLength()
+    """
+
+    def score(self, query: str, documents: Sequence[str], /) -> npt.NDArray[np.float64]:
+        """(r,) scores, one a document id in their order; larger is better."""
         ...

@@ -29,7 +29,7 @@ from askew.cli.options import (
 from askew.errors import ParameterError
 
 if TYPE_CHECKING:
-    from askew.data import Run
+    from askew.data import Finding, Run, TokenEmbeddings
     from askew.workflows.score import Score
 
 __all__ = ["apply", "evaluate", "inspect", "search"]
@@ -103,15 +103,35 @@ def search(
         str | None, typer.Option(metavar="NAME", help="What made the documents' vectors, if not --encoder.")
     ] = None,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Drop the document of the query's id.")] = False,
+    late: Annotated[
+        bool,
+        typer.Option(
+            "--late",
+            help="Both hold many vectors an item (folders of write_tokens, or .npz of ids, tokens, offsets and perhaps "
+            "weights): rank by MaxSim, signed where there are weights.",
+        ),
+    ] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Search exactly: the k best documents of every query."""
-    from askew.formats import load_adapter, read_embeddings, run_lines, write_run
+    from askew.formats import load_adapter, read_embeddings
     from askew.retrieval import search as search_exactly
     from askew.workflows.score import look_over
 
+    if late:
+        for name, given in (
+            ("--adapter", adapter),
+            ("--similarity", similarity_name),
+            ("--encoder", encoder or document_encoder),
+            ("--exclude-self", exclude_self),
+            ("--bad-rows drop", bad_rows is not BadRowsPolicy.RAISE),
+        ):
+            if given:
+                raise ParameterError("it does not go with --late", where=name, remedy="Leave one of them out")
+        _give_run(_search_late(queries, documents, k, quiet=quiet), output, as_json=as_json)
+        return
     held = None if adapter is None else load_adapter(adapter)
     asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
     corpus = read_embeddings(documents, encoder=document_encoder or encoder, bad_rows=bad_rows.value)
@@ -120,14 +140,7 @@ def search(
     )
     if not quiet:
         show_findings(look_over(asked, corpus, adapted=held is not None))
-    if output is not None:
-        write_run(run, output)
-    if as_json:
-        emit_json(_ranked(run))
-    elif output is not None:
-        say(f"{len(run):,} queries, {min(k, len(corpus)):,} documents each: {output}")
-    else:
-        write("".join(f"{line}\n" for line in run_lines(run, where="stdout")))
+    _give_run(run, output, as_json=as_json)
 
 
 def apply(
@@ -188,6 +201,53 @@ def inspect(adapter: AdapterFolder, as_json: AsJson = False) -> None:
         if not isinstance(value, (dict, list)):
             table.add_row(name.replace("_", " "), _plain(value))
     show(table, whole=False)
+
+
+def _search_late(queries: Path, documents: Path, k: int, *, quiet: bool) -> Run:
+    """A run by (Signed) MaxSim; documents without tokens are left out, and told."""
+    from askew.data import Run
+    from askew.formats import read_tokens
+    from askew.late import search as search_tokens
+
+    corpus = read_tokens(documents)
+    run = search_tokens(read_tokens(queries), corpus, k=k)
+    empty = int((corpus.lengths == 0).sum())
+    if not empty:
+        return run
+    if not quiet:
+        show_findings([_without_tokens(corpus)])
+    kept = {
+        query: {name: score for name, score in zip(names, scores.tolist(), strict=True) if score > float("-inf")}
+        for query, names, scores in run.items()
+    }
+    return Run(kept, name=run.name)
+
+
+def _without_tokens(corpus: TokenEmbeddings) -> Finding:
+    from askew.data import Finding
+
+    names = [corpus.ids[row] for row in (corpus.lengths == 0).nonzero()[0]]
+    return Finding(
+        code="no-tokens",
+        level="warning",
+        message=f"{len(names):,} of {len(corpus):,} documents have no tokens and are left out",
+        count=len(names),
+        examples=tuple(names[:5]),
+    )
+
+
+def _give_run(run: Run, output: Path | None, *, as_json: bool) -> None:
+    from askew.formats import run_lines, write_run
+
+    if output is not None:
+        write_run(run, output)
+    if as_json:
+        emit_json(_ranked(run))
+    elif output is not None:
+        most = max((len(names) for _, names, _ in run.items()), default=0)
+        say(f"{len(run):,} queries, {most:,} documents each: {output}")
+    else:
+        write("".join(f"{line}\n" for line in run_lines(run, where="stdout")))
 
 
 def _show_score(result: Score) -> None:

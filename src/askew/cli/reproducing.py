@@ -26,6 +26,7 @@ class StudyName(StrEnum):
     """What can be run."""
 
     CALIBRATION = "calibration"
+    CONSTRUCTIONS = "constructions"
     CROSSOVER = "crossover"
     DISTANCE = "distance"
     LABELS = "labels"
@@ -110,6 +111,11 @@ def _run(
 
         options |= {"draws": 20_000, "projected": 10_000} if quick else {}
         return calibration(**options)
+    if name == StudyName.CONSTRUCTIONS:
+        from askew.reproduce.constructions import constructions
+
+        options |= {"sizes": (1000, 30_522), "pairs": 16} if quick else {}
+        return constructions(**options)
     if name == StudyName.LABELS:
         from askew.reproduce.labels import labels
 

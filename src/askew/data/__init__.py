@@ -8,6 +8,7 @@ from askew.data.health import Finding, examine
 from askew.data.ids import as_id, stable_hash, tie_rank
 from askew.data.qrels import Qrels
 from askew.data.run import Run
+from askew.data.token_embeddings import TokenEmbeddings
 from askew.data.twins import Twins, find_twins, merge_duplicates
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Finding",
     "Qrels",
     "Run",
+    "TokenEmbeddings",
     "Twins",
     "TwoWayFolds",
     "as_id",

@@ -14,7 +14,7 @@ from askew.errors import EmbeddingError, MatchError, ParameterError, name_some
 from askew.linalg import row_norms
 from askew.linalg.fixed import Float64Array, FloatArray
 
-__all__ = ["EmbeddingSet"]
+__all__ = ["EmbeddingSet", "as_matrix", "repeated"]
 
 # A float64 above this overflows when two of them are multiplied and summed; float16 and float32 cannot.
 _LARGEST_NORM = 1e150
@@ -55,7 +55,7 @@ class EmbeddingSet:
     ) -> None:
         where = source if source is not None else "embeddings"
         self.ids: tuple[str, ...] = as_ids(ids)
-        self.matrix: FloatArray = _as_matrix(matrix, where)
+        self.matrix: FloatArray = as_matrix(matrix, where)
         self.encoder = encoder
         self.source = where
         self.dropped: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class EmbeddingSet:
                 remedy="Give one id a row, in the order of the rows",
             )
         if len(self._rows) != len(self.ids):
-            twice = _repeated(self.ids)
+            twice = repeated(self.ids)
             raise EmbeddingError(
                 f"{len(twice):,} ids occur more than once: {name_some(twice)}",
                 where=where,
@@ -165,7 +165,12 @@ class EmbeddingSet:
         )
 
 
-def _as_matrix(matrix: npt.ArrayLike, where: object) -> FloatArray:
+def as_matrix(matrix: npt.ArrayLike, where: object) -> FloatArray:
+    """A matrix of floats in the machine's byte order, of at most 64 bits; mapped stays mapped.
+
+    Raises:
+        EmbeddingError: ragged rows, another number of axes than two, no dimension, or no floats.
+    """
     try:
         array = matrix if isinstance(matrix, np.memmap) else np.asarray(matrix)
     except ValueError as error:  # ragged rows
@@ -194,7 +199,12 @@ def _as_matrix(matrix: npt.ArrayLike, where: object) -> FloatArray:
     return array
 
 
-def _repeated(ids: Sequence[str]) -> list[str]:
+def repeated(ids: Sequence[str]) -> list[str]:
+    """The ids that occur more than once, each once.
+
+    >>> repeated(["a", "b", "a"])
+    ['a']
+    """
     seen: set[str] = set()
     twice: dict[str, None] = {}
     for name in ids:

@@ -18,11 +18,13 @@ from askew.formats.folder import (
 from askew.formats.qrels import read_qrels, write_qrels
 from askew.formats.runs import read_run, run_lines, write_run
 from askew.formats.texts import read_texts
+from askew.formats.tokens import is_token_folder, read_tokens, write_tokens
 
 __all__ = [
     "EncoderCard",
     "check_card",
     "embedding_lines",
+    "is_token_folder",
     "list_encoders",
     "list_splits",
     "load_adapter",
@@ -35,6 +37,7 @@ __all__ = [
     "read_side_texts",
     "read_split",
     "read_texts",
+    "read_tokens",
     "refuse_foreign",
     "run_lines",
     "save_adapter",
@@ -43,4 +46,5 @@ __all__ = [
     "write_embeddings",
     "write_qrels",
     "write_run",
+    "write_tokens",
 ]

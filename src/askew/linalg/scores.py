@@ -15,7 +15,7 @@ import numpy as np
 from askew._blocks import blocks, rows_within
 from askew.linalg.fixed import BoolArray, Float32Array, Float64Array, FloatArray, IntArray, row_dots, row_norms
 
-__all__ = ["LEAST", "Asked", "Scores"]
+__all__ = ["LEAST", "Asked", "Scores", "to_unit"]
 
 #: Below every approximate score, above the -inf of documents that are left out.
 LEAST = -1e30
@@ -74,14 +74,14 @@ class Scores:
         """Take the norms that are known, or find them; `budget` is the bytes that settling may take."""
         norms = row_norms(documents, budget=budget) if norms is None else norms
         largest = float(norms.max(initial=0.0))
-        scale = 1.0 if _SMALLEST_SAFE < largest < _LARGEST_SAFE else float(_to_unit(np.array(largest)))
+        scale = 1.0 if _SMALLEST_SAFE < largest < _LARGEST_SAFE else float(to_unit(np.array(largest)))
         gather_rows = rows_within(budget // 4, 24 * documents.shape[1], least=16)
         return cls(documents, norms, without, cosine, scale, gather_rows)
 
     def ask(self, queries: FloatArray) -> Asked:
         """Scale a block of (n, d) queries and bound the error of their products."""
         wide = np.asarray(queries, dtype=np.float64)
-        scales = _to_unit(row_norms(wide))
+        scales = to_unit(row_norms(wide))
         scaled = wide * scales[:, None]
         lengths = row_norms(scaled)
         # Under cosine no power of two changes a score, and no product of two tiny vectors is lost.
@@ -136,10 +136,10 @@ class Scores:
         return np.asarray(block, dtype=np.float32)
 
 
-def _to_unit(norms: Float64Array) -> Float64Array:
+def to_unit(norms: Float64Array) -> Float64Array:
     """Powers of two that bring norms between 1/2 and 1; scaling by them loses no bit. 1 for zero.
 
-    >>> _to_unit(np.array([3.0, 0.25, 0.0])).tolist()
+    >>> to_unit(np.array([3.0, 0.25, 0.0])).tolist()
     [0.25, 2.0, 1.0]
     """
     exponent = np.frexp(norms)[1]
