@@ -134,7 +134,14 @@ def test_an_error_says_what_where_and_what_to_do() -> None:
 def test_the_tree_of_errors() -> None:
     tree = {name: getattr(errors, name) for name in errors.__all__ if name != "name_some"}
     assert all(issubclass(kind, errors.AskewError) for kind in tree.values())
-    codes = {"InputError": 3, "ParameterError": 2, "ArtefactError": 4, "MissingExtraError": 5, "OutputError": 6}
+    codes = {
+        "InputError": 3,
+        "ParameterError": 2,
+        "ArtefactError": 4,
+        "MissingExtraError": 5,
+        "OutputError": 6,
+        "EncoderError": 7,
+    }
     for name, kind in tree.items():
         above = [parent for parent in codes if issubclass(kind, tree[parent])]
         assert kind.exit_code == (codes[above[0]] if above else 1), name
