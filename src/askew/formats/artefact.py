@@ -27,7 +27,7 @@ from askew._atomic import writing_folder
 from askew._version import __version__
 from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.errors import ArtefactError, AskewError, OutputError
-from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
+from askew.operators import BilinearOperator, Dense, Factored, Identity, Stacked, Term, Zero
 
 __all__ = ["load_adapter", "refuse_foreign", "save_adapter"]
 
@@ -208,6 +208,9 @@ def _put_term(term: Term, name: str, tensors: Tensors) -> dict[str, Any]:
         case Factored():
             tensors[f"{name}.left"], tensors[f"{name}.right"] = term.left, term.right
             return {"kind": "factored", "rank": int(term.left.shape[1])}
+        case Stacked():
+            parts = [_put_term(part, f"{name}.{place}", tensors) for place, part in enumerate(term.parts)]
+            return {"kind": "stacked", "beside": term.beside, "parts": parts}
     raise ArtefactError(f"a term of type {type(term).__name__} cannot be saved")
 
 
@@ -217,6 +220,12 @@ def _get_term(spec: Mapping[str, Any], name: str, tensors: Tensors) -> Term:
         return Dense(tensors[f"{name}.matrix"])
     if kind == "factored":
         return Factored(tensors[f"{name}.left"], tensors[f"{name}.right"])
+    if kind == "stacked":
+        parts = spec["parts"]
+        if not isinstance(parts, list) or any(part["kind"] == "stacked" for part in parts):
+            raise ValueError(f"the {name} is a stack of no terms, or of stacks")
+        held = tuple(_get_term(part, f"{name}.{place}", tensors) for place, part in enumerate(parts))
+        return Stacked(held, bool(spec["beside"]))
     rows, columns = spec["shape"]
     if not all(type(size) is int and size > 0 for size in (rows, columns)):
         raise ValueError(f"the {name} has the shape {spec['shape']}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from askew.adapters import Adapter
-from askew.operators import Dense, Factored, Identity, Term
+from askew.operators import Dense, Factored, Identity, Stacked, Term
 
 __all__ = ["describe"]
 
@@ -65,4 +65,6 @@ def _named(term: Term) -> str:
             return "dense matrix"
         case Factored():
             return f"two factors of {term.left.shape[1]} columns"
+        case Stacked():
+            return f"stack of {', '.join(_named(part) for part in term.parts)}"
     return "zero"
