@@ -206,11 +206,16 @@ def product(first: Term, second: Term) -> Term:
         return Factored(first.left, second.left_apply(first.right.T).T)
     if isinstance(second, Factored):
         return Factored(first.T.left_apply(second.left.T).T, second.right)
+    return _blockwise(first, second) or Dense(second.left_apply(first.to_dense()))
+
+
+def _blockwise(first: Term, second: Term) -> Stacked | None:
+    """The product of a stack, block by block, where it is a stack again."""
     if isinstance(first, Stacked) and not first.beside and not isinstance(second, Stacked):
         return Stacked(tuple(product(part, second) for part in first.parts))
     if isinstance(second, Stacked) and second.beside and not isinstance(first, Stacked):
         return Stacked(tuple(product(first, part) for part in second.parts), beside=True)
-    return Dense(second.left_apply(first.to_dense()))
+    return None
 
 
 def _check_matrix(matrix: FloatArray, name: str) -> None:
