@@ -245,7 +245,7 @@ def _measured(
     for x, y, held in pairs.blocks():
         sizes = row_norms(x @ judged), row_norms(x @ whole)
         norms += sizes[0][~held].sum(), sizes[1].sum()
-        count += np.sum(~held), len(x)
+        count += int(np.sum(~held)), len(x)
         dots = row_dots(x[held] @ judged, y[held])
         cosines.append(dots / np.where(sizes[0][held] > 0, sizes[0][held], 1.0))
     scale, found = count / norms, np.concatenate(cosines)

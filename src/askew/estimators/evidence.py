@@ -55,7 +55,12 @@ class Candidate:
         if self.estimator is None:
             return f"{self.prior} alone"
         bound = "" if self.rank is None else f", rank {self.rank}"
-        return f"{self.estimator}, {self.family}, strength {self.strength:g}{bound}"
+        return f"{self.start}{self.estimator}, {self.family}, strength {self.strength:g}{bound}"
+
+    @property
+    def start(self) -> str:
+        """What goes before the name of a correction: its prior, unless that goes without saying."""
+        return "" if self.prior in ("identity", "zero") else f"{self.prior} and "
 
     @property
     def pull(self) -> tuple[float, bool, float]:

@@ -2,8 +2,8 @@
 
     ADAPTER/
       manifest.json            what it is, for people and for checks: dims, similarity, encoders, evidence
-      tensors.safetensors      M0 and Δ as far as they are stored, the canary vectors, and hashes of the ids of
-                               queries and documents that were fitted on
+      tensors.safetensors      M0, Δ and another base as far as they are stored, the canary vectors, and hashes of
+                               the ids of queries and documents that were fitted on
 
 Written to a temporary folder and renamed, so a crash leaves the old artefact or the new one. The same
 adapter gives the same bytes.
@@ -66,6 +66,7 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
         "scale": adapter.scale,
         "prior": _put_term(adapter.operator.prior, "prior", tensors),
         "correction": None if adapter.operator.delta is None else _put_term(adapter.operator.delta, "delta", tensors),
+        "base": None if adapter.base is None else _put_term(adapter.base, "base", tensors),
         **_put_provenance(adapter.provenance, tensors),
     }
     payload = safetensors.numpy.save({name: _storable(array) for name, array in sorted(tensors.items())})
@@ -193,7 +194,9 @@ def _get_adapter(manifest: Mapping[str, Any], tensors: Tensors) -> Adapter:
     if operator.shape != (manifest["d_query"], manifest["d_document"]):
         raise ValueError(f"{manifest['d_query']} × {manifest['d_document']} dimensions against {operator.shape}")
     provenance = _get_provenance(manifest, tensors, operator.shape)
-    return Adapter(operator, manifest["similarity"], provenance, float(manifest["scale"]))
+    spec = manifest.get("base")  # artefacts written before there was another base than the prior have no word of it
+    base = None if spec is None else _get_term(spec, "base", tensors)
+    return Adapter(operator, manifest["similarity"], provenance, float(manifest["scale"]), base)
 
 
 def _put_term(term: Term, name: str, tensors: Tensors) -> dict[str, Any]:
