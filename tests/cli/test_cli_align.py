@@ -184,3 +184,68 @@ def test_no_common_documents(alike: Any, askew: Askew) -> None:
     alike.embed("docs", rows, [f"x{row}" for row in range(300)], encoder="new")
     message = askew("align", alike.root, *BOTH).refused(3)
     assert "no document is embedded by both encoders: 'x0', 'x1', 'x2' and 297 more by new" in message
+
+
+def test_fit_of_two_encoders_fits_every_system(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    adapter = tmp_path / "a"
+    said = askew("fit", alike.root, *BOTH, "-o", adapter, "--no-curve", "--json")
+    told = said.json()
+    systems = {one["system"]: one for one in told["systems"]}
+    assert list(systems) == ["document encoder", "aligned", "fused"]
+    assert [one["needs"] for one in told["systems"]] == ["old", "new", "old+new"]
+    assert systems["fused"]["cost"] == "one more embedding a query: by both encoders"
+    assert all(one["verdict"]["queries"] == 120 for one in told["systems"])
+    assert systems["aligned"]["verdict"]["base"] > systems["document encoder"]["verdict"]["base"]
+    assert systems["fused"]["verdict"]["base"] == systems["document encoder"]["verdict"]["base"]
+    assert systems["fused"]["chosen"]["prior"].startswith("fused")
+    assert told["recommended"] == told["written"] != "document encoder"
+    assert told["tests"]
+    facts = askew("inspect", adapter, "--json").json()
+    assert facts["query_encoder"] == systems[told["written"]]["needs"]
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "systems over this index, on the same folds" in page
+    assert "one more embedding a query" in page
+
+
+def test_fit_writes_the_system_that_is_named(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    for system, encoder, prior in (
+        ("symmetric", "old", "identity"),
+        ("aligned", "new", "dense matrix"),
+        ("fused", "old+new", "stack of identity, dense matrix"),
+    ):
+        adapter = tmp_path / system
+        said = askew("fit", alike.root, *BOTH, "--system", system, "-o", adapter, "--no-curve", "--no-report")
+        assert f"written: {'document encoder' if system == 'symmetric' else system}\n" in said.out
+        facts = askew("inspect", adapter, "--json").json()
+        assert (facts["query_encoder"], facts["prior"]) == (encoder, prior)
+        found = askew(
+            "evaluate", alike.root, "--encoder", encoder, "--document-encoder", "old", "-a", adapter, "--json"
+        )
+        assert found.code == 0
+
+
+def test_fit_recommends_the_symmetric_system_where_nothing_aligns(apart: Any, askew: Askew, tmp_path: Path) -> None:
+    told = askew("fit", apart.root, *BOTH, "-o", tmp_path / "a", "--no-curve", "--no-report", "--json").json()
+    assert told["recommended"] == told["written"] == "document encoder"
+    assert askew("inspect", tmp_path / "a", "--json").json()["query_encoder"] == "old"
+
+
+def test_fit_without_the_old_encoder_s_queries(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    (alike.root / "embeddings" / "old" / "queries.npy").unlink()
+    out = ("-o", tmp_path / "a", "--no-curve", "--no-report")
+    told = askew("fit", alike.root, *BOTH, *out, "--json").json()
+    assert [one["system"] for one in told["systems"]] == ["aligned"]
+    assert "There: aligned" in askew("fit", alike.root, *BOTH, *out, "--system", "fused").refused(2)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--query-encoder", "new"), "needs --query-encoder and --document-encoder"),
+        (("--system", "fused"), "needs --query-encoder and --document-encoder"),
+        ((*BOTH, "--encoder", "old"), "does not go with --query-encoder"),
+        ((*BOTH, "--against", "x"), "does not go with --query-encoder"),
+    ],
+)
+def test_options_that_do_not_go_together(alike: Any, askew: Askew, tmp_path: Path, options: Any, says: str) -> None:
+    assert says in askew("fit", alike.root, *options, "-o", tmp_path / "a").refused(2)

@@ -199,6 +199,12 @@ class Choice:
         shape = (len(self.candidates), len(self.query_ids))
         return cautious(weighed([record.steady for record in self.evidence], self._weights(), shape))
 
+    def per_query(self, candidate: Candidate) -> Float64Array:
+        """(n,) a candidate's cross-fitted scores in the order of `query_ids`, weighed by traffic; empty of nothing."""
+        shape = (len(self.candidates), len(self.query_ids))
+        scores = weighed([record.scores for record in self.evidence], self._weights(), shape)
+        return np.asarray(scores[self.candidates.index(candidate)])
+
     def geometry(self) -> GeometryLead | None:
         """Whether two geometries rank better than one; None where one family was not tried, or nothing measured."""
         bounds = self.bounds()
