@@ -109,7 +109,7 @@ def in_closed_form(x: Rows, y: Rows) -> Callable[[Rows], Rows]:
 
 def by_training(x: Rows, y: Rows) -> Callable[[Rows], Rows]:
     """100 epochs of AdamW on 1 - cosine."""
-    import torch
+    import torch  # noqa: PLC0415 - the rest runs without it
 
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
