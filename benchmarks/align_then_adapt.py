@@ -23,6 +23,8 @@ from threadpoolctl import threadpool_limits
 import askew
 from askew.data import Dataset, EmbeddingSet, Qrels
 from askew.estimators import align
+from askew.workflows.systems import priors_for
+from askew.workflows.two_encoders import ALIGNED
 
 LATENT, ASKED, TOLD, DOCUMENTS, TEST, MOST = 16, 96, 48, 2000, 800, 400
 
@@ -84,9 +86,9 @@ class World:
     def compared(self, labels: int) -> tuple[float, float, float]:
         """nDCG@10 of adapting without an alignment, of the alignment alone, and of both."""
         train = self._task.only(self._task.qrels.queries[:labels])
-        prior = align(self.asked, self.told).term
-        plain, both = askew.fit(train), askew.fit(train, priors={"alignment": prior})
-        mapped = EmbeddingSet(self._task.queries.ids, prior.left_apply(self._task.queries.matrix))
+        alignment = align(self.asked, self.told)
+        plain, both = askew.fit(train), askew.fit(train, priors=priors_for(ALIGNED, alignment))
+        mapped = EmbeddingSet(self._task.queries.ids, alignment.term.left_apply(self._task.queries.matrix))
         adapted = (self._score(one.adapter.apply(self._task.queries)) for one in (plain, both))
         alone, together = adapted
         return alone, self._score(mapped), together

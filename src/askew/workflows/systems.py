@@ -16,7 +16,7 @@ from askew.estimators import Alignment, align, fused
 from askew.estimators.align import own_alone
 from askew.estimators.evidence import standard_error
 from askew.formats import read_dataset
-from askew.operators import Term
+from askew.operators import Term, Zero
 from askew.protocols import Progress
 from askew.workflows.assess import MEASURES, depth_for
 from askew.workflows.deliver import Delivery, check_places, read_splits, write_up
@@ -202,11 +202,14 @@ def fit_systems(
 
 
 def priors_for(system: str, alignment: Alignment) -> dict[str, Term] | None:
-    """The priors that a system chooses among, its base first; None for the identity."""
+    """The priors that a system chooses among, its base first; None for the identity.
+
+    An alignment may mislead: with hundreds of labels, a correction of nothing can be the better one.
+    """
     if system == OLD:
         return None
     if system == ALIGNED:
-        return {"alignment": alignment.term}
+        return {"alignment": alignment.term, "zero": Zero(*alignment.map.shape)}
     return {"own": own_alone(alignment), **{f"fused {beta:g}": fused(alignment, beta) for beta in BETAS}}
 
 
