@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--own", default="wordllama-256")
     parser.add_argument("--other", default="minilm-l6")
+    parser.add_argument("--systems", nargs="+", default=[OLD, FUSED], help="to fit")
     args = parser.parse_args()
     heads = ("set", "own", "other", "aligned", *(f"β = {beta:g}" for beta in BETAS), "both indexes")
     print(f"| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|")
@@ -92,7 +93,7 @@ def with_labels(args: argparse.Namespace, name: str) -> Iterator[tuple[str, ...]
     teaching, judged = _read(args, name, TEACHING.get(name, "train")), _read(args, name, args.split)
     alignment = align(teaching.documents, teaching.index)
     for seed in args.seeds:
-        for system in (OLD, FUSED):
+        for system in args.systems:
             train, test = teaching.dataset(system), judged.dataset(system)
             if train is None or test is None:
                 continue
