@@ -238,6 +238,14 @@ def test_fit_without_the_old_encoder_s_queries(alike: Any, askew: Askew, tmp_pat
     assert "There: aligned" in askew("fit", alike.root, *BOTH, *out, "--system", "fused").refused(2)
 
 
+def test_fit_of_two_encoders_takes_what_fit_takes(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    more = ("--also", alike.root, "--labels", "60", "--keep-scale", "--merge-duplicates", "--no-curve", "--no-report")
+    told = askew("fit", alike.root, *BOTH, "--system", "fused", *more, "-o", tmp_path / "a", "--json").json()
+    assert [found["dataset"] for found in told["also"]] == [alike.root.name]
+    assert {one["verdict"]["queries"] for one in told["systems"]} == {60}
+    assert askew("inspect", tmp_path / "a", "--json").json()["scale"] != 1
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -141,7 +142,7 @@ def read_two(
     held = {side: read_side_texts(folder, side) for side in ("queries", "documents")} if texts else {}
     qrels = read_split(folder, split) if there else None
     return TwoEncoders(
-        str(index.source if qrels is None else folder).rstrip("/").rpartition("/")[2],
+        Path(folder).resolve().name,
         index,
         documents,
         queries,
