@@ -22,7 +22,7 @@ from askew.data import EmbeddingSet
 from askew.errors import ArtefactError, OutputError
 from askew.formats.artefact import load_adapter, save_adapter
 from askew.linalg import FloatArray
-from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
+from askew.operators import BilinearOperator, Dense, Factored, Identity, Stacked, Term, Zero
 
 FILES = ["manifest.json", "tensors.safetensors"]
 SEEN = ("queries", "positives", "negatives")
@@ -42,12 +42,16 @@ def terms(rows: int, columns: int, dtype: str) -> dict[str, Term | None]:
         "rank 0": Factored(matrix(rows, 0, dtype), matrix(columns, 0, dtype)),
         "rank 2": Factored(matrix(rows, 2, dtype), matrix(columns, 2, dtype)),
         "rank 9": Factored(matrix(rows, 9, dtype), matrix(columns, 9, dtype)),
+        "stacked": Stacked((Zero(1, columns), Dense(matrix(rows - 1, columns, dtype)))),
+        "beside": Stacked(
+            (Dense(matrix(1, rows, dtype)), Factored(matrix(columns - 1, 2, dtype), matrix(rows, 2, dtype)))
+        ).T,
     }
     return {**every, "identity": Identity(rows)} if rows == columns else every
 
 
 PRIORS, DELTAS = (
-    ["identity", "zero", "dense", "rank 2"],
+    ["identity", "zero", "dense", "rank 2", "stacked", "beside"],
     ["none", "zero", "dense", "transposed", "rank 0", "rank 2", "rank 9"],
 )
 
@@ -77,6 +81,9 @@ def same_term(first: Term | None, second: Term | None) -> bool:
         return same_array(first.matrix, second.matrix)
     if isinstance(first, Factored) and isinstance(second, Factored):
         return same_array(first.left, second.left) and same_array(first.right, second.right)
+    if isinstance(first, Stacked) and isinstance(second, Stacked):
+        pairs = zip(first.parts, second.parts, strict=True)
+        return first.beside == second.beside and all(same_term(one, two) for one, two in pairs)
     return first == second
 
 
@@ -458,6 +465,12 @@ MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a shape of floats": put_in("prior", value={"kind": "zero", "shape": [4.0, 3.0]}),
     "an infinite shape": put_in("prior", value={"kind": "zero", "shape": [math.inf, 3]}),
     "a shape of nothing": put_in("prior", value={"kind": "zero", "shape": None}),
+    "a stack of nothing": put_in("prior", value={"kind": "stacked", "beside": False, "parts": []}),
+    "a stack of a stack": put_in(
+        "prior",
+        value={"kind": "stacked", "beside": False, "parts": [{"kind": "stacked", "beside": False, "parts": []}]},
+    ),
+    "a stack of no list": put_in("prior", value={"kind": "stacked", "beside": False, "parts": 3}),
     "a factored prior without factors": put_in("prior", "kind", value="factored"),
     "a dense correction without matrix": put_in("correction", "kind", value="dense"),
     "no correction given": lambda manifest: manifest.pop("correction"),

@@ -12,7 +12,7 @@ import scipy.sparse
 
 from askew.data import Dataset, EmbeddingSet, Qrels
 from askew.errors import FormatError, MatchError, ParameterError
-from askew.formats import list_encoders, list_splits, read_dataset, read_split, write_embeddings, write_qrels
+from askew.formats import list_encoders, list_splits, read_dataset, read_side, read_split, write_embeddings, write_qrels
 
 QUERIES, DOCUMENTS = ["q1", "q2"], ["a", "b", "c"]
 
@@ -150,6 +150,34 @@ def test_two_encoders(task: Path) -> None:
     assert (data.queries.encoder, data.queries.dim) == ("tiny", 4)
     assert (data.documents.encoder, data.documents.dim) == ("big", 6)
     assert read_dataset(task, encoder="big").queries.dim == 6
+
+
+def test_queries_by_two_encoders_side_by_side(task: Path) -> None:
+    embed(task / "embeddings" / "more", dim=3, sides=("queries",))
+    data = read_dataset(task, encoder="tiny+more")
+    assert (data.queries.encoder, data.queries.dim) == ("tiny+more", 7)
+    assert data.queries.matrix.tolist() == [[1, 0, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 1, 0]]
+    assert (data.documents.encoder, data.documents.dim) == ("tiny", 4)
+    other = read_dataset(task, encoder="more+tiny", document_encoder="tiny")
+    assert (other.queries.encoder, other.documents.encoder) == ("more+tiny", "tiny")
+    assert read_side(task, "queries", "tiny+more").encoder == "tiny+more"
+    for refused in (
+        lambda: read_dataset(task, encoder="tiny", document_encoder="tiny+more"),
+        lambda: read_side(task, "documents", "tiny+more"),
+        lambda: read_dataset(task, encoder="tiny+none"),
+    ):
+        with pytest.raises(ParameterError, match="no encoder"):
+            refused()
+    with pytest.raises(FormatError, match="'more' has no embeddings of documents"):
+        read_dataset(task, encoder="more+tiny")
+
+
+def test_an_encoder_whose_name_holds_a_plus_is_itself(task: Path) -> None:
+    embed(task / "embeddings" / "tiny+more", dim=3)
+    embed(task / "embeddings" / "more")
+    assert read_dataset(task, encoder="tiny+more").queries.dim == 3
+    both = read_dataset(task, encoder="tiny+more+more")
+    assert (both.queries.dim, both.documents.encoder) == (7, "tiny+more")
 
 
 def test_one_encoder_has_both_sides_and_the_other_one(task: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from askew.errors import DimensionError, InputError, ParameterError
 from askew.linalg import FloatArray, svd
 from askew.linalg.fixed import Float64Array
-from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
+from askew.operators import BilinearOperator, Dense, Factored, Identity, Stacked, Term, Zero
 from askew.operators.terms import product
 
 SHAPES = [(6, 6), (7, 4), (4, 7), (1, 1)]
-PRIORS = ["identity", "zero", "dense"]
+PRIORS = ["identity", "zero", "dense", "stacked", "beside"]
 DELTAS = ["none", "rank 0", "rank 1", "rank 3", "rank 9", "dense", "zero"]
 DTYPES = ["float16", "float32", "float64"]
 
@@ -26,6 +26,12 @@ def draw(shape: tuple[int, int], dtype: str, seed: int) -> FloatArray:
 def make_prior(kind: str, shape: tuple[int, int], dtype: str, seed: int) -> Term:
     if kind == "identity":
         return Identity(shape[0])
+    if kind == "beside":
+        return make_prior("stacked", shape[::-1], dtype, seed).T
+    if kind == "stacked":
+        top = shape[0] // 2
+        rest = draw((shape[0] - top, 1), dtype, seed + 4), draw((shape[1], 1), dtype, seed + 5)
+        return Stacked((Dense(draw((top, shape[1]), dtype, seed)), Factored(*rest)))
     return Zero(*shape) if kind == "zero" else Dense(draw(shape, dtype, seed))
 
 
@@ -66,6 +72,8 @@ def dense_of(operator: BilinearOperator) -> Float64Array:
                 return term.matrix.astype(np.float64)
             case Factored():
                 return np.asarray(np.einsum("ir,jr->ij", *(f.astype(np.float64) for f in (term.left, term.right))))
+            case Stacked():
+                return np.concatenate([matrix(part) for part in term.parts], axis=1 if term.beside else 0)
         return np.zeros(operator.shape)
 
     return np.asarray(matrix(operator.prior) + matrix(operator.delta))
@@ -210,8 +218,7 @@ def test_composition_is_the_dense_product(prior: str, delta: str, other_prior: s
     first, second = make(prior, delta, (5, 5), seed=0), make(other_prior, other_delta, (5, 5), seed=50)
     composed = first @ second
     np.testing.assert_allclose(composed.to_dense(), first.to_dense() @ second.to_dense(), atol=1e-9)
-    dense = "dense"
-    if dense not in {prior, other_prior, delta, other_delta}:
+    if not {"dense", "stacked", "beside"} & {prior, other_prior, delta, other_delta}:
         assert not isinstance(composed.prior, Dense)
         assert not isinstance(composed.delta, Dense)
     if prior == other_prior == "identity":
@@ -220,7 +227,7 @@ def test_composition_is_the_dense_product(prior: str, delta: str, other_prior: s
 
 @pytest.mark.parametrize("shapes", [((3, 5), (5, 2)), ((6, 2), (2, 6)), ((1, 4), (4, 1))])
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("prior", ["zero", "dense"])
+@pytest.mark.parametrize("prior", ["zero", "dense", "stacked", "beside"])
 def test_composition_of_rectangles(prior: str, delta: str, shapes: tuple[tuple[int, int], tuple[int, int]]) -> None:
     first, second = make(prior, delta, shapes[0], seed=1), make(prior, delta, shapes[1], seed=2)
     composed = first @ second
@@ -299,6 +306,33 @@ def test_shapes_that_do_not_meet_are_refused() -> None:
         BilinearOperator.identity(3) @ BilinearOperator.identity(4)
     with pytest.raises(DimensionError, match="2 and 3 columns"):
         Factored(np.ones((4, 2)), np.ones((4, 3)))
+
+
+def test_a_product_with_a_stack_keeps_its_blocks() -> None:
+    stack, right = make_prior("stacked", (6, 4), "float64", 0), Dense(draw((4, 3), "float64", 1))
+    for found in (product(stack, right), product(right.T, stack.T).T):
+        assert isinstance(found, Stacked)
+        assert [type(part) for part in found.parts] == [Dense, Factored]
+        np.testing.assert_allclose(found.to_dense(), stack.to_dense() @ right.matrix, atol=1e-12)
+
+
+def test_a_stack_gives_each_block_its_own_columns() -> None:
+    x, other = draw((5, 4), "float16", 1), draw((5, 3), "float16", 2)
+    block = draw((3, 4), "float64", 3)
+    stack = Stacked((Identity(4), Dense(block)))
+    np.testing.assert_allclose(
+        stack.left_apply(np.hstack([x, other])), x + other.astype(np.float64) @ block, atol=1e-12
+    )
+    own = Stacked((Identity(4), Zero(3, 4))).left_apply(np.hstack([x, other]))
+    assert own.tobytes() == x.astype(np.float64).tobytes()
+
+
+@pytest.mark.parametrize(
+    "parts", [(), (Identity(3), Zero(3, 4)), (Stacked((Identity(3),)), Identity(3))], ids=["none", "widths", "nested"]
+)
+def test_what_does_not_stack_is_refused(parts: tuple[Term, ...]) -> None:
+    with pytest.raises(DimensionError, match="stack"):
+        Stacked(parts)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from askew.adapters.provenance import Provenance
-from askew.data import EmbeddingSet
+from askew.data import EmbeddingSet, side_by_side
 from askew.errors import DimensionError, EmbeddingError, ParameterError
 from askew.linalg import FloatArray
-from askew.operators import BilinearOperator
+from askew.operators import BilinearOperator, Term
 
 __all__ = ["Adapter", "Similarity", "check_similarity"]
 
@@ -31,9 +31,11 @@ class Adapter:
         similarity: ``"dot"``, or ``"cosine"`` if search must divide by both norms.
         provenance: encoder names, canary vectors, fingerprint and evidence.
         scale: c, which changes no order: what brings dot products to the base's scale, for thresholds in use.
+        base: what it is to be compared with, where that is another prior than its own; of the operator's shape.
 
     Raises:
         ParameterError: an unknown similarity, or a scale that is not a positive number.
+        DimensionError: the base has another shape than the operator.
 
     >>> adapter = Adapter(BilinearOperator.identity(2))
     >>> x = np.array([[0.1, 0.2]], dtype=np.float16)
@@ -45,27 +47,33 @@ class Adapter:
     similarity: Similarity = "dot"
     provenance: Provenance = field(default_factory=Provenance)
     scale: float = 1.0
+    base: Term | None = None
 
     def __post_init__(self) -> None:
         check_similarity(self.similarity)
         if not 0 < self.scale < np.inf:
             raise ParameterError(f"the scale is {self.scale}", where="scale", remedy="Give a positive number")
+        if self.base is not None and self.base.shape != self.operator.shape:
+            raise DimensionError(f"the base is {self.base.shape} and the operator {self.operator.shape}", where="base")
 
     @property
     def is_base(self) -> bool:
-        """Whether it holds the prior alone."""
-        return self.operator.delta is None
+        """Whether it holds the prior alone, and that is its base."""
+        return self.operator.delta is None and self.base is None
 
     @overload
-    def apply(self, queries: EmbeddingSet) -> EmbeddingSet: ...
+    def apply(self, queries: EmbeddingSet, other: EmbeddingSet | None = None) -> EmbeddingSet: ...
     @overload
-    def apply(self, queries: npt.ArrayLike) -> FloatArray: ...
-    def apply(self, queries: EmbeddingSet | npt.ArrayLike) -> EmbeddingSet | FloatArray:
+    def apply(self, queries: npt.ArrayLike, other: npt.ArrayLike | None = None) -> FloatArray: ...
+    def apply(
+        self, queries: EmbeddingSet | npt.ArrayLike, other: EmbeddingSet | npt.ArrayLike | None = None
+    ) -> EmbeddingSet | FloatArray:
         """Adapted queries, ready to be searched with.
 
         Args:
             queries: (n, d_query), or one vector (d_query,); an EmbeddingSet is checked against the
                 encoder's name and the canary vectors.
+            other: the same queries by a second encoder, for an adapter that fuses two; see `side_by_side`.
 
         Returns:
             The same kind of thing with d_document columns: float64 for float64, else float32; the
@@ -75,7 +83,10 @@ class Adapter:
             DimensionError: the vectors do not have d_query entries.
             EmbeddingError: they are not float numbers, or not finite.
             EncoderMismatchError: they come from another encoder.
+            MatchError: a query has no vector by the second encoder.
         """
+        if other is not None:
+            return self._apply_both(queries, other)
         if isinstance(queries, EmbeddingSet):
             self.check_queries(queries)
             adapted = self._map(queries.matrix)
@@ -90,6 +101,23 @@ class Adapter:
         if not np.all(np.isfinite(adapted)):
             raise EmbeddingError("the adapted queries are not finite", remedy="Give finite queries of usual size")
         return adapted[0] if given.ndim == 1 else adapted
+
+    def _apply_both(
+        self, queries: EmbeddingSet | npt.ArrayLike, other: EmbeddingSet | npt.ArrayLike
+    ) -> EmbeddingSet | FloatArray:
+        if isinstance(queries, EmbeddingSet) and isinstance(other, EmbeddingSet):
+            return self.apply(side_by_side(queries, other))
+        if isinstance(queries, EmbeddingSet) or isinstance(other, EmbeddingSet):
+            raise EmbeddingError("one side has ids and the other none", remedy="Give two EmbeddingSets, or two arrays")
+        first, second = _as_floats(queries), _as_floats(other)
+        rows = [np.atleast_2d(side) for side in (first, second)]
+        if first.ndim != second.ndim or len(rows[0]) != len(rows[1]):
+            raise EmbeddingError(
+                f"queries of the shapes {first.shape} and {second.shape} are not the same ones",
+                remedy="Give one row a query on both sides, in one order",
+            )
+        both = side_by_side(*(EmbeddingSet(range(len(side)), side) for side in rows)).matrix
+        return self.apply(both[0] if first.ndim == 1 else both)
 
     def _map(self, rows: FloatArray) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the callers

@@ -22,6 +22,7 @@ from askew.cli.options import (
     MergeDuplicates,
     Queries,
     Quiet,
+    SecondQueries,
     Seed,
     SimilarityName,
     similarity,
@@ -29,12 +30,13 @@ from askew.cli.options import (
 from askew.errors import ParameterError
 
 if TYPE_CHECKING:
-    from askew.data import Finding, Run, TokenEmbeddings
+    from askew.data import EmbeddingSet, Finding, Run, TokenEmbeddings
     from askew.workflows.score import Score
 
 __all__ = ["apply", "evaluate", "inspect", "search"]
 
 Adapter = Annotated[Path | None, typer.Option("--adapter", "-a", metavar="PATH", help="An adapter's folder.")]
+SecondEncoder = Annotated[str | None, typer.Option(metavar="NAME", help="What made the vectors of --second-queries.")]
 EncoderName = Annotated[
     str | None, typer.Option("--encoder", metavar="NAME", help="What made the vectors; an adapter refuses another.")
 ]
@@ -91,6 +93,8 @@ def search(
     queries: Queries,
     documents: Annotated[Path, typer.Argument(metavar="DOCUMENTS", help="Embeddings of documents, likewise.")],
     adapter: Adapter = None,
+    second_queries: SecondQueries = None,
+    second_encoder: SecondEncoder = None,
     k: Annotated[int, typer.Option("-k", metavar="N", help="Documents a query.", min=1)] = 10,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="PATH", help="The TREC run to write; stdout by default.")
@@ -126,6 +130,7 @@ def search(
             ("--similarity", similarity_name),
             ("--encoder", encoder or document_encoder),
             ("--exclude-self", exclude_self),
+            ("--second-queries", second_queries),
             ("--bad-rows drop", bad_rows is not BadRowsPolicy.RAISE),
         ):
             if given:
@@ -133,7 +138,7 @@ def search(
         _give_run(_search_late(queries, documents, k, quiet=quiet), output, as_json=as_json)
         return
     held = None if adapter is None else load_adapter(adapter)
-    asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
+    asked = _asked(queries, encoder, second_queries, second_encoder, bad_rows)
     corpus = read_embeddings(documents, encoder=document_encoder or encoder, bad_rows=bad_rows.value)
     run = search_exactly(
         asked, corpus, k=k, adapter=held, similarity=similarity(similarity_name), exclude_self=exclude_self
@@ -155,13 +160,15 @@ def apply(
             help="Adapted queries: .npy, .safetensors, .jsonl, or - for JSON lines on stdout.",
         ),
     ],
+    second_queries: SecondQueries = None,
     encoder: EncoderName = None,
+    second_encoder: SecondEncoder = None,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Adapt query embeddings, ready to be searched with in any index."""
-    from askew.formats import embedding_lines, load_adapter, read_embeddings, write_embeddings
+    from askew.formats import embedding_lines, load_adapter, write_embeddings
     from askew.workflows.score import look_over
 
     piped = str(output) == "-"
@@ -170,7 +177,7 @@ def apply(
             "the adapted queries would take the place of the queries", where=output, remedy="Name another --output"
         )
     held = load_adapter(adapter)
-    asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
+    asked = _asked(queries, encoder, second_queries, second_encoder, bad_rows)
     adapted = held.apply(asked)
     if piped and as_json:
         raise ParameterError("stdout holds the adapted queries already", where="--json", remedy="Leave one of them out")
@@ -248,6 +255,19 @@ def _give_run(run: Run, output: Path | None, *, as_json: bool) -> None:
         say(f"{len(run):,} queries, {most:,} documents each: {output}")
     else:
         write("".join(f"{line}\n" for line in run_lines(run, where="stdout")))
+
+
+def _asked(
+    queries: Path, encoder: str | None, second: Path | None, second_encoder: str | None, bad_rows: BadRowsPolicy
+) -> EmbeddingSet:
+    """Queries by one encoder, or by two side by side."""
+    from askew.data import side_by_side
+    from askew.formats import read_embeddings
+
+    asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
+    if second is None:
+        return asked
+    return side_by_side(asked, read_embeddings(second, encoder=second_encoder, bad_rows=bad_rows.value))
 
 
 def _show_score(result: Score) -> None:

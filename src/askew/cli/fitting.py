@@ -6,13 +6,23 @@ from __future__ import annotations
 
 import shlex
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from askew.cli.comparing import show_systems
-from askew.cli.console import emit_json, progress_bar, say, show_base, show_comparisons, show_findings
+from askew.cli.console import (
+    emit_json,
+    plain_table,
+    progress_bar,
+    say,
+    show,
+    show_base,
+    show_comparisons,
+    show_findings,
+)
 from askew.cli.options import (
     AsJson,
     BadRows,
@@ -35,9 +45,18 @@ from askew.errors import ParameterError
 
 if TYPE_CHECKING:
     from askew.workflows.deliver import Delivery
+    from askew.workflows.systems import Systems
     from askew.workflows.trial import Trial
 
 __all__ = ["demo", "fit"]
+
+
+class SystemName(StrEnum):
+    """Ways to search an index with two encoders at hand."""
+
+    SYMMETRIC = "symmetric"
+    ALIGNED = "aligned"
+    FUSED = "fused"
 
 
 def fit(
@@ -58,6 +77,17 @@ def fit(
     labels: LabelCount = None,
     encoder: Encoder = None,
     document_encoder: DocumentEncoder = None,
+    query_encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Align this encoder's queries to --document-encoder's index; fit that, the index's own queries, and "
+            "both fused.",
+        ),
+    ] = None,
+    system: Annotated[
+        SystemName | None, typer.Option(help="Of these, the one to write; the recommended one by default.")
+    ] = None,
     similarity_name: SimilarityOption = SimilarityName.DOT,
     traffic: Annotated[
         str, typer.Option(metavar="KIND", help="fresh, recurring, or the share of recurring traffic, such as 0.3.")
@@ -116,12 +146,49 @@ def fit(
     from askew.workflows.deliver import deliver, read_splits
     from askew.workflows.fit import NEGATIVES
     from askew.workflows.score import default_split
+    from askew.workflows.systems import fit_systems
 
     if margin is not None and negatives is not NegativesPolicy.MARGIN:
         raise ParameterError(
             f"a margin means nothing to --negatives {negatives.value}", where="--margin", remedy="Leave one of them out"
         )
     mining = Mining(negatives.value, NEGATIVES, 0.95 if margin is None else margin)
+    place = None if no_report else report or Path(f"{output}.html")
+    settings: dict[str, Any] = {
+        "similarity": similarity(similarity_name) or "dot",
+        "traffic": traffic_share(traffic),
+        "ranks": tuple(rank or ()),
+        "mining": mining,
+        "folds": folds,
+        "threshold": threshold,
+        "curve": not no_curve,
+        "keep_scale": keep_scale,
+        "tolerance": tolerance,
+        "seed": seed,
+    }
+    if query_encoder is not None or system is not None:
+        _check_two(query_encoder, encoder, document_encoder, against)
+        with progress_bar(quiet) as named:
+            systems = fit_systems(
+                data,
+                output,
+                query_encoder=query_encoder or "",
+                document_encoder=document_encoder or "",
+                system=None if system is None else _SYSTEMS[system],
+                split=split,
+                test_split=test_split,
+                labels=labels,
+                bad_rows=bad_rows.value,
+                merge_duplicates=merge_duplicates,
+                also=also or (),
+                report=place,
+                measures=tuple(measure or MEASURES),
+                command=shlex.join(["askew", *sys.argv[1:]]),
+                named=named,
+                **settings,
+            )
+        _print_systems(systems, as_json=as_json, quiet=quiet)
+        return
     train, test, findings = read_splits(
         data,
         split=split,
@@ -138,17 +205,9 @@ def fit(
             train,
             test,
             output,
-            report=None if no_report else report or Path(f"{output}.html"),
+            report=place,
             against=against,
-            similarity=similarity(similarity_name) or "dot",
-            traffic=traffic_share(traffic),
             measures=tuple(measure or MEASURES),
-            ranks=tuple(rank or ()),
-            mining=mining,
-            folds=folds,
-            threshold=threshold,
-            curve=not no_curve,
-            keep_scale=keep_scale,
             also=[
                 read_dataset(
                     folder,
@@ -160,11 +219,10 @@ def fit(
                 )
                 for folder in also or ()
             ],
-            tolerance=tolerance,
-            seed=seed,
             findings=findings,
             command=shlex.join(["askew", *sys.argv[1:]]),
             progress=named("cross-fitting"),
+            **settings,
         )
     _print(delivery, as_json=as_json, quiet=quiet)
 
@@ -185,6 +243,48 @@ def demo(
     with progress_bar(quiet) as named:
         delivery = run_demo(output, labels=labels, test=test, seed=seed, named=named)
     _print(delivery, as_json=as_json, quiet=quiet)
+
+
+_SYSTEMS = {
+    SystemName.SYMMETRIC: "document encoder",
+    SystemName.ALIGNED: "aligned",
+    SystemName.FUSED: "fused",
+}
+
+
+def _check_two(
+    query_encoder: str | None, encoder: str | None, document_encoder: str | None, against: Path | None
+) -> None:
+    """Refuse options that do not go with two encoders."""
+    if query_encoder is None or document_encoder is None:
+        raise ParameterError(
+            "an alignment needs --query-encoder and --document-encoder", remedy="Name the encoder of each side"
+        )
+    for option, given in (("--encoder", encoder), ("--against", against)):
+        if given is not None:
+            raise ParameterError("it does not go with --query-encoder", where=option, remedy="Leave one of them out")
+
+
+def _print_systems(systems: Systems, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        if not quiet:
+            show_findings(systems.delivery.fit.findings)
+        emit_json(systems.to_json())
+        return
+    numbers = ("base", "ships", "lead (s.e.)")
+    table = plain_table("system", "queries by", "verdict", *numbers, "costs", right=numbers)
+    for one in systems.fits:
+        verdict = one.fit.choice.verdict
+        lead = f"{one.lead:+.4f} ({one.standard_error:.4f})"
+        table.add_row(
+            one.system, one.needs, verdict.decision, f"{verdict.base:.4f}", f"{one.ships:.4f}", lead, one.cost
+        )
+    show(table)
+    say(f"recommended: {systems.recommended}")
+    say(f"{systems.reason[:1].upper()}{systems.reason[1:]}.")
+    say("")
+    say(f"written: {systems.written}")
+    _print(systems.delivery, as_json=False, quiet=quiet)
 
 
 def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:

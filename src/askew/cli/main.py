@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from askew._version import __version__
+from askew.cli.aligning import align, migrate
 from askew.cli.checking import check
 from askew.cli.commands import apply, evaluate, inspect, search
 from askew.cli.comparing import compare
@@ -23,7 +24,8 @@ from askew.errors import AskewError
 __all__ = ["app", "main"]
 
 _EPILOG = (
-    "Exit codes: 0 done (also when the verdict is to keep the base), 1 unforeseen, or warnings under check --strict, "
+    "Exit codes: 0 done (also when the verdict is to keep the base), 1 unforeseen, warnings under check --strict, or a "
+    "migration refused, "
     "2 wrong arguments, "
     "3 unusable input, 4 adapter that cannot be loaded or does not fit, 5 missing extra, 6 cannot write, "
     "7 encoder that fails, "
@@ -44,7 +46,11 @@ app = typer.Typer(
     epilog=_EPILOG,
     help="Adapt frozen embeddings to a retrieval task with few labels, and know whether it is worth it.",
 )
-for command in (embed, check, fit, evaluate, compare, search, apply, inspect, select, plan, demo, reproduce):
+_COMMANDS = (
+    *(embed, check, fit, align, migrate, evaluate, compare, search, apply),
+    *(inspect, select, plan, demo, reproduce),
+)
+for command in _COMMANDS:
     # A short help of its own is wrapped in the list of commands; one made from the docstring would be cut.
     app.command(short_help=(introspection.getdoc(command) or "").partition("\n")[0])(command)
 

@@ -24,6 +24,7 @@ __all__ = [
     "NegativesPolicy",
     "Queries",
     "Quiet",
+    "SecondQueries",
     "Seed",
     "SimilarityName",
     "SimilarityOption",
@@ -84,6 +85,10 @@ Queries = Annotated[
         help="Embeddings of queries: .npy with .ids beside it, .safetensors, .npz, .parquet, .arrow, .jsonl, .csv or "
         ".tsv; - reads JSON lines from stdin.",
     ),
+]
+SecondQueries = Annotated[
+    Path | None,
+    typer.Option(metavar="PATH", help="The same queries by a second encoder, for an adapter that fuses two."),
 ]
 JudgedSplit = Annotated[
     str | None,

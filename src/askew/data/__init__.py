@@ -4,6 +4,7 @@ from askew.data.dataset import Dataset
 from askew.data.duplicates import near_duplicate_groups, near_duplicate_pairs
 from askew.data.embeddings import EmbeddingSet
 from askew.data.folds import TwoWayFolds, hash_order, split_queries
+from askew.data.fusion import joined_name, side_by_side
 from askew.data.health import Finding, examine
 from askew.data.ids import as_id, stable_hash, tie_rank
 from askew.data.qrels import Qrels
@@ -24,9 +25,11 @@ __all__ = [
     "examine",
     "find_twins",
     "hash_order",
+    "joined_name",
     "merge_duplicates",
     "near_duplicate_groups",
     "near_duplicate_pairs",
+    "side_by_side",
     "split_queries",
     "stable_hash",
     "tie_rank",

@@ -1,5 +1,6 @@
-"""How Δ is estimated from labels, and how estimator, family and strength are chosen."""
+"""How M0 is aligned from documents and Δ estimated from labels, and how estimator, family and strength are chosen."""
 
+from askew.estimators.align import Alignment, align, fused
 from askew.estimators.choose import Estimator, choose
 from askew.estimators.evidence import Candidate, Choice, Evidence, GeometryLead, Verdict, cautious
 from askew.estimators.labels import Labels
@@ -9,6 +10,7 @@ from askew.estimators.ridge import Ridge
 from askew.estimators.softmax import Softmax
 
 __all__ = [
+    "Alignment",
     "Candidate",
     "Choice",
     "Estimator",
@@ -22,8 +24,10 @@ __all__ = [
     "Setting",
     "Softmax",
     "Verdict",
+    "align",
     "cautious",
     "choose",
+    "fused",
     "has_shared",
     "mine",
 ]

@@ -56,7 +56,12 @@ class Candidate:
         if self.estimator is None:
             return f"{self.prior} alone"
         bound = "" if self.rank is None else f", rank {self.rank}"
-        return f"{self.estimator}, {self.family}, strength {self.strength:g}{bound}"
+        return f"{self.start}{self.estimator}, {self.family}, strength {self.strength:g}{bound}"
+
+    @property
+    def start(self) -> str:
+        """What goes before the name of a correction: its prior, unless that goes without saying."""
+        return "" if self.prior in ("identity", "zero") else f"{self.prior} and "
 
     @property
     def pull(self) -> tuple[float, bool, float]:
@@ -194,6 +199,12 @@ class Choice:
         """(C,) what the choice went by: `cautious` of the steady scores, weighed by traffic."""
         shape = (len(self.candidates), len(self.query_ids))
         return cautious(weighed([record.steady for record in self.evidence], self._weights(), shape))
+
+    def per_query(self, candidate: Candidate) -> Float64Array:
+        """(n,) a candidate's cross-fitted scores in the order of `query_ids`, weighed by traffic; empty of nothing."""
+        shape = (len(self.candidates), len(self.query_ids))
+        scores = weighed([record.scores for record in self.evidence], self._weights(), shape)
+        return np.asarray(scores[self.candidates.index(candidate)])
 
     def geometry(self) -> GeometryLead | None:
         """Whether two geometries rank better than one; None where one family was not tried, or nothing measured."""

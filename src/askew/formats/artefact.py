@@ -2,8 +2,8 @@
 
     ADAPTER/
       manifest.json            what it is, for people and for checks: dims, similarity, encoders, evidence
-      tensors.safetensors      M0 and Δ as far as they are stored, the canary vectors, and hashes of the ids of
-                               queries and documents that were fitted on
+      tensors.safetensors      M0, Δ and another base as far as they are stored, the canary vectors, and hashes of
+                               the ids of queries and documents that were fitted on
 
 Written to a temporary folder and renamed, so a crash leaves the old artefact or the new one. The same
 adapter gives the same bytes.
@@ -27,7 +27,7 @@ from askew._atomic import writing_folder
 from askew._version import __version__
 from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.errors import ArtefactError, AskewError, OutputError
-from askew.operators import BilinearOperator, Dense, Factored, Identity, Term, Zero
+from askew.operators import BilinearOperator, Dense, Factored, Identity, Stacked, Term, Zero
 
 __all__ = ["load_adapter", "refuse_foreign", "save_adapter"]
 
@@ -66,6 +66,7 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
         "scale": adapter.scale,
         "prior": _put_term(adapter.operator.prior, "prior", tensors),
         "correction": None if adapter.operator.delta is None else _put_term(adapter.operator.delta, "delta", tensors),
+        "base": None if adapter.base is None else _put_term(adapter.base, "base", tensors),
         **_put_provenance(adapter.provenance, tensors),
     }
     payload = safetensors.numpy.save({name: _storable(array) for name, array in sorted(tensors.items())})
@@ -193,7 +194,9 @@ def _get_adapter(manifest: Mapping[str, Any], tensors: Tensors) -> Adapter:
     if operator.shape != (manifest["d_query"], manifest["d_document"]):
         raise ValueError(f"{manifest['d_query']} × {manifest['d_document']} dimensions against {operator.shape}")
     provenance = _get_provenance(manifest, tensors, operator.shape)
-    return Adapter(operator, manifest["similarity"], provenance, float(manifest["scale"]))
+    spec = manifest.get("base")  # artefacts written before there was another base than the prior have no word of it
+    base = None if spec is None else _get_term(spec, "base", tensors)
+    return Adapter(operator, manifest["similarity"], provenance, float(manifest["scale"]), base)
 
 
 def _put_term(term: Term, name: str, tensors: Tensors) -> dict[str, Any]:
@@ -208,6 +211,9 @@ def _put_term(term: Term, name: str, tensors: Tensors) -> dict[str, Any]:
         case Factored():
             tensors[f"{name}.left"], tensors[f"{name}.right"] = term.left, term.right
             return {"kind": "factored", "rank": int(term.left.shape[1])}
+        case Stacked():
+            parts = [_put_term(part, f"{name}.{place}", tensors) for place, part in enumerate(term.parts)]
+            return {"kind": "stacked", "beside": term.beside, "parts": parts}
     raise ArtefactError(f"a term of type {type(term).__name__} cannot be saved")
 
 
@@ -217,6 +223,12 @@ def _get_term(spec: Mapping[str, Any], name: str, tensors: Tensors) -> Term:
         return Dense(tensors[f"{name}.matrix"])
     if kind == "factored":
         return Factored(tensors[f"{name}.left"], tensors[f"{name}.right"])
+    if kind == "stacked":
+        parts = spec["parts"]
+        if not isinstance(parts, list) or any(part["kind"] == "stacked" for part in parts):
+            raise ValueError(f"the {name} is a stack of no terms, or of stacks")
+        held = tuple(_get_term(part, f"{name}.{place}", tensors) for place, part in enumerate(parts))
+        return Stacked(held, bool(spec["beside"]))
     rows, columns = spec["shape"]
     if not all(type(size) is int and size > 0 for size in (rows, columns)):
         raise ValueError(f"the {name} has the shape {spec['shape']}")

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from askew.data import Dataset, EmbeddingSet, Qrels
+from askew.data import Dataset, EmbeddingSet, Qrels, side_by_side
+from askew.data.fusion import JOINT
 from askew.errors import AskewError, FormatError, ParameterError, name_some
 from askew.formats._layout import Layout
 from askew.formats._npz import is_sparse
@@ -59,7 +60,8 @@ def read_dataset(
             or ``clicks`` in the folder, or what is in ``data/``, are the judgements. A judged query
             that is no query's id but the text of one stands for it.
         split: whose judgements; by default ``train``, or the only one there is.
-        encoder: whose embeddings; by default the only one there is.
+        encoder: whose embeddings; by default the only one there is. ``"A+B"`` are queries embedded by both, side by
+            side, and documents by A.
         document_encoder: whose embeddings of documents, if not those of `encoder`.
         bad_rows: ``"raise"`` on rows with NaN or infinite values, or ``"drop"`` them.
         texts: whether to read texts; without, the dataset has none, and is quicker to open.
@@ -121,7 +123,7 @@ def read_side(
     found = _encoders(root)
     if not found:
         raise _lacking("embeddings", root)
-    if encoder not in found:
+    if encoder not in found and not (side == "queries" and _two(encoder, found)):
         raise _sparse(encoder, found, root) or _unknown("encoder", encoder, found, root)
     return _embeddings(root, encoder, side, bad_rows)
 
@@ -229,6 +231,10 @@ def _holds_sparse(source: Source) -> bool:
 def _pick_encoders(root: Path, encoder: str | None, document_encoder: str | None) -> tuple[str, str]:
     """The names of the encoders of queries and of documents."""
     found = _encoders(root)
+    both = None if encoder is None else _two(encoder, found)
+    if encoder is not None and both is not None:
+        _, document_encoder = _pick_encoders(root, both[0], document_encoder)
+        return encoder, document_encoder
     for name in (encoder, document_encoder):
         if name is not None and name not in found:
             raise _sparse(name, found, root) or _unknown("encoder", name, found, root)
@@ -242,8 +248,20 @@ def _pick_encoders(root: Path, encoder: str | None, document_encoder: str | None
     return chosen, chosen if document_encoder is None else document_encoder
 
 
+def _two(name: str, found: Iterable[str]) -> tuple[str, str] | None:
+    """The two encoders that a name like "A+B" stands for, if it is not one's own name."""
+    known, parts = set(found), name.split(JOINT)
+    pairs = ((JOINT.join(parts[:place]), JOINT.join(parts[place:])) for place in range(1, len(parts)))
+    return None if name in known else next((pair for pair in pairs if known.issuperset(pair)), None)
+
+
 def _embeddings(root: Path, encoder: str, side: Side, bad_rows: Literal["raise", "drop"]) -> EmbeddingSet:
-    found = _encoders(root)[encoder]
+    encoders = _encoders(root)
+    both = _two(encoder, encoders)
+    if both is not None:
+        own, other = (_embeddings(root, name, side, bad_rows) for name in both)
+        return side_by_side(own, other)
+    found = encoders[encoder]
     if side not in found:
         stem = _STEMS[side][0]
         raise FormatError(

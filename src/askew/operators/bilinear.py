@@ -225,7 +225,7 @@ class BilinearOperator:
         if dim != columns:
             raise DimensionError(f"an operator of shape {self.shape} has no symmetric part")
         factors = isinstance(self.delta, Factored) or self.delta is None
-        if isinstance(self.prior, Dense) or not factors:
+        if not isinstance(self.prior, Identity | Zero) or not factors:
             return self.to_dense(), 0.0, 0
         scale = 1.0 if isinstance(self.prior, Identity) else 0.0
         if not isinstance(self.delta, Factored) or self.delta.rank == 0:

@@ -1,4 +1,4 @@
-"""The terms an operator is a sum of: identity, zero, a dense matrix, a product of two factors."""
+"""The terms an operator is a sum of: identity, zero, a dense matrix, two factors, or a stack of these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from askew.errors import DimensionError, InputError
 from askew.linalg import FloatArray, matmul
 from askew.linalg.fixed import Float64Array
 
-__all__ = ["Dense", "Factored", "Identity", "Term", "Zero", "product"]
+__all__ = ["Dense", "Factored", "Identity", "Stacked", "Term", "Zero", "product"]
 
 
 class Term(Protocol):
@@ -135,8 +135,66 @@ class Factored:
         return matmul(self.left, self.right.T)
 
 
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """Blocks one below the other, [T1; T2; …]: each takes its own columns of a query, and their results add up.
+
+    It is the prior of a query that several encoders have embedded: one block an encoder, side by side in the query,
+    all mapped to where the documents are. Its transpose holds the blocks side by side.
+
+    Attributes:
+        parts: blocks (d_i, d_document); or, side by side, (d_query, d_i).
+        beside: whether they stand side by side.
+
+    Raises:
+        DimensionError: there is none, one is a stack itself, or they do not meet in one dimension.
+
+    >>> Stacked((Identity(2), Zero(1, 2))).left_apply(np.array([[3.0, 4.0, 5.0]])).tolist()
+    [[3.0, 4.0]]
+    """
+
+    parts: tuple[Term, ...]
+    beside: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.parts or any(isinstance(part, Stacked) for part in self.parts):
+            raise DimensionError("a stack of no terms, or of stacks", remedy="Stack the terms themselves")
+        common = {part.shape[0 if self.beside else 1] for part in self.parts}
+        if len(common) > 1:
+            shapes = ", ".join(str(part.shape) for part in self.parts)
+            raise DimensionError(
+                f"terms of the shapes {shapes} do not stack",
+                remedy="Give blocks that map to the same dimensions",
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        stacked, common = sum(self._widths), self.parts[0].shape[0 if self.beside else 1]
+        return (common, stacked) if self.beside else (stacked, common)
+
+    @property
+    def T(self) -> Stacked:  # noqa: N802
+        return Stacked(tuple(part.T for part in self.parts), not self.beside)
+
+    @property
+    def _widths(self) -> list[int]:
+        return [part.shape[1 if self.beside else 0] for part in self.parts]
+
+    def left_apply(self, rows: FloatArray) -> FloatArray:
+        if self.beside:
+            return np.hstack([np.asarray(part.left_apply(rows), dtype=np.float64) for part in self.parts])
+        total = np.zeros((len(rows), self.shape[1]))
+        for part, end in zip(self.parts, np.cumsum(self._widths).tolist(), strict=True):
+            total += part.left_apply(rows[:, end - part.shape[0] : end])
+        return total
+
+    def to_dense(self) -> Float64Array:
+        blocks = [part.to_dense() for part in self.parts]
+        return np.hstack(blocks) if self.beside else np.vstack(blocks)
+
+
 def product(first: Term, second: Term) -> Term:
-    """The product of two terms in the smallest form: one with a factored term stays factored."""
+    """The product of two terms in the smallest form: one with a factored term stays factored, stacks stay stacks."""
     if isinstance(first, Identity):
         return second
     if isinstance(second, Identity):
@@ -148,7 +206,16 @@ def product(first: Term, second: Term) -> Term:
         return Factored(first.left, second.left_apply(first.right.T).T)
     if isinstance(second, Factored):
         return Factored(first.T.left_apply(second.left.T).T, second.right)
-    return Dense(second.left_apply(first.to_dense()))
+    return _blockwise(first, second) or Dense(second.left_apply(first.to_dense()))
+
+
+def _blockwise(first: Term, second: Term) -> Stacked | None:
+    """The product of a stack, block by block, where it is a stack again."""
+    if isinstance(first, Stacked) and not first.beside and not isinstance(second, Stacked):
+        return Stacked(tuple(product(part, second) for part in first.parts))
+    if isinstance(second, Stacked) and second.beside and not isinstance(first, Stacked):
+        return Stacked(tuple(product(first, part) for part in second.parts), beside=True)
+    return None
 
 
 def _check_matrix(matrix: FloatArray, name: str) -> None:

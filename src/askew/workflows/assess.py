@@ -231,8 +231,9 @@ def cut(run: Run, depth: int | None, without: Mapping[str, Collection[str]] | No
 
 
 def base_of(adapter: Adapter) -> Adapter:
-    """The adapter's prior alone: what was there before any label."""
-    return replace(adapter, operator=BilinearOperator(adapter.operator.prior), scale=1.0)
+    """What the adapter is compared with, and what ships in its place on "keep": mostly its prior alone."""
+    base = adapter.operator.prior if adapter.base is None else adapter.base
+    return replace(adapter, operator=BilinearOperator(base), scale=1.0, base=None)
 
 
 def depth_for(measures: Sequence[str]) -> int:

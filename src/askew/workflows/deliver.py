@@ -25,7 +25,7 @@ from askew.workflows.off_domain import TOLERANCE
 from askew.workflows.summarise import summarise
 from askew.workflows.trial import Trial, in_service, try_out
 
-__all__ = ["Delivery", "check_file", "check_places", "deliver", "read_splits"]
+__all__ = ["Delivery", "check_file", "check_places", "deliver", "read_splits", "write_up"]
 
 # What the ending of a report's name asks for.
 _RENDERINGS = {".html": render_html, ".htm": render_html, ".md": render_markdown, ".json": render_json}
@@ -239,7 +239,52 @@ def deliver(
         seed=seed,
         progress=progress,
     )
-    trial = try_out(fitted, test, against=old, measures=measures, seed=seed)
+    return write_up(
+        fitted,
+        train,
+        test,
+        output,
+        report=report,
+        against=old,
+        measures=measures,
+        seed=seed,
+        findings=findings,
+        command=command,
+    )
+
+
+def write_up(
+    fitted: Fit,
+    train: Dataset,
+    test: Dataset | None,
+    output: str | PathLike[str],
+    *,
+    report: str | PathLike[str] | None = None,
+    against: tuple[str, Adapter] | None = None,
+    measures: Sequence[str] = MEASURES,
+    seed: int = 0,
+    findings: Sequence[Finding] = (),
+    command: str = "askew.fit",
+) -> Delivery:
+    """Try a fit out on test queries, save its artefact, and write its report.
+
+    Args:
+        fitted: what was fitted.
+        train: on what.
+        test: judged queries over the same corpus, or None.
+        output: folder of the artefact.
+        report: the HTML file, or None for no report.
+        against: name of the adapter in service, and the adapter; see `in_service`.
+        measures: names that ir-measures knows; the first one leads.
+        seed: of the resampling.
+        findings: what was found before the fit.
+        command: how to get this again, for the report.
+
+    Raises:
+        AskewError: as `assess` and the writers do.
+    """
+    output, report = Path(output), None if report is None else Path(report)
+    trial = try_out(fitted, test, against=against, measures=measures, seed=seed)
     fitted = replace(fitted, findings=(*findings, *fitted.findings, *trial.findings))
     summary = summarise(fitted, train, test, trial, seed=seed, command=command)
     _write(fitted.adapter, output, summary, report)

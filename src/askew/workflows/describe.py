@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from askew.adapters import Adapter
-from askew.operators import Dense, Factored, Identity, Term
+from askew.operators import Dense, Factored, Identity, Stacked, Term
 
 __all__ = ["describe"]
 
 _SINGULAR_VALUES = 16
+_NONE = {True: "none: the base itself", False: "none: the prior alone"}
 
 
 def describe(adapter: Adapter) -> dict[str, Any]:
@@ -33,7 +34,8 @@ def describe(adapter: Adapter) -> dict[str, Any]:
         "similarity": adapter.similarity,
         "scale": adapter.scale,
         "prior": _named(operator.prior),
-        "correction": "none: the base itself" if operator.delta is None else _named(operator.delta),
+        "base": _named(adapter.operator.prior if adapter.base is None else adapter.base),
+        "correction": _NONE[adapter.is_base] if operator.delta is None else _named(operator.delta),
         "verdict": verdict.get("decision"),
         "reason": verdict.get("reason"),
         "chosen": record.get("chosen"),
@@ -65,4 +67,6 @@ def _named(term: Term) -> str:
             return "dense matrix"
         case Factored():
             return f"two factors of {term.left.shape[1]} columns"
+        case Stacked():
+            return f"stack of {', '.join(_named(part) for part in term.parts)}"
     return "zero"

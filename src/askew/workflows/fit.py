@@ -21,10 +21,10 @@ from askew.estimators.choose import RankScore
 from askew.estimators.evidence import Regime
 from askew.estimators.paths import is_whole
 from askew.linalg.fixed import Float64Array
-from askew.operators import BilinearOperator, Term, Zero
+from askew.operators import BilinearOperator, Identity, Term, Zero
 from askew.protocols import Progress
 from askew.workflows.assess import base_of
-from askew.workflows.footing import check_labelled, prior_of, rank_score
+from askew.workflows.footing import check_labelled, priors_of, rank_score
 from askew.workflows.learning import GainCurve, gain_curve
 from askew.workflows.mining_report import report_mining
 from askew.workflows.nearest import NearestPast, choose_nearest, outdone
@@ -69,6 +69,7 @@ class Fit:
 def fit(
     dataset: Dataset,
     *,
+    priors: Mapping[str, Term] | None = None,
     similarity: Similarity = "dot",
     traffic: Traffic = "fresh",
     estimators: Sequence[Estimator] | None = None,
@@ -85,7 +86,8 @@ def fit(
 ) -> Fit:
     """Fit an adapter to the labels of a dataset, choose its strength, and judge whether it pays.
 
-    The prior is the identity if queries and documents come from one encoder, and zero otherwise.
+    The prior is the identity if queries and documents come from one encoder, and zero otherwise, unless others are
+    given, such as an alignment of two encoders: the first is then the base, and which is best is chosen with the rest.
     Everything is chosen by cross-fitted nDCG@100 on the labelled queries alone, and judged by nDCG@10
     on them: for fresh traffic over two-way folds that hold out queries and their relevant documents
     together, for recurring traffic over folds of queries with all documents in place. The adapter that
@@ -94,6 +96,7 @@ def fit(
 
     Args:
         dataset: embeddings of n queries and m documents, and judgements.
+        priors: name → M0; the first is the base. Negatives are mined under it.
         similarity: ``"dot"`` or ``"cosine"``, as the index scores.
         traffic: ``"fresh"`` (documents that no label has named), ``"recurring"`` (traffic comes back to
             the documents of past labels), or the share of recurring traffic as a number from 0 to 1.
@@ -115,6 +118,7 @@ def fit(
     Raises:
         LabelError: no labelled query can teach.
         ParameterError: an argument is outside its range.
+        DimensionError: a prior does not map queries to documents.
 
     >>> from askew.data import EmbeddingSet, Qrels
     >>> rng = np.random.default_rng(0)
@@ -131,14 +135,15 @@ def fit(
             f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more"
         )
     check_labelled(dataset)
+    priors = priors_of(dataset, priors)
+    prior = next(iter(priors.values()))
     if keep_scale:
-        check_scale(similarity, prior_of(dataset))
+        check_scale(similarity, prior)
     check_tolerance(tolerance)
     for other in also:
         check_elsewhere(dataset, other)
     share = _recurring(traffic)
     _check_ranks(dataset, ranks)
-    prior = prior_of(dataset)
     mining = mining or Mining(count=NEGATIVES)
     labels = Labels.build(
         dataset,
@@ -148,12 +153,18 @@ def fit(
         mining=mining,
         seed=seed,
     )
-    tried = tuple(estimators) if estimators is not None else _default_estimators(prior, tuple(dict.fromkeys(ranks)))
+    tried = (
+        tuple(estimators)
+        if estimators is not None
+        else _default_estimators(
+            next((one for one in priors.values() if not has_shared(one)), prior), tuple(dict.fromkeys(ranks))
+        )
+    )
     scoring = rank_score(dataset, labels.query_ids, similarity=similarity)
     workers = os.cpu_count() or 1
     choice = choose(
         labels,
-        priors={"zero" if isinstance(prior, Zero) else "identity": prior},
+        priors=priors,
         estimators=tried,
         rank_score=scoring,
         traffic=share,
@@ -161,15 +172,21 @@ def fit(
         workers=workers,
         progress=progress,
     )
-    grown = _grown(labels, prior, tried, scoring, choice, seed, workers, progress) if curve else None
-    delta = _final(labels, prior, tried, choice)
+    grown = _grown(labels, priors, tried, scoring, choice, seed, workers, progress) if curve else None
+    known = priors[choice.chosen.prior]
+    delta = _final(labels, known, tried, choice)
     settings = {"seed": seed, "folds": folds, "similarity": similarity, "traffic": share, "mining": mining.__dict__}
-    candidate = Adapter(BilinearOperator(prior, delta), similarity, _provenance(dataset, labels, choice, settings))
+    candidate = Adapter(
+        BilinearOperator(known, delta),
+        similarity,
+        _provenance(dataset, labels, priors, choice, settings),
+        base=None if known is prior else prior,
+    )
     if keep_scale:
         candidate = replace(candidate, scale=scale_of_base(dataset, candidate))
     elsewhere = look_elsewhere(candidate, also, tolerance=tolerance, seed=seed)
     choice = _weighing(choice, elsewhere)
-    candidate = replace(candidate, provenance=_provenance(dataset, labels, choice, settings))
+    candidate = replace(candidate, provenance=_provenance(dataset, labels, priors, choice, settings))
     nearest = choose_nearest(dataset, labels, prior, similarity=similarity) if share > 0 else None
     mined, told = report_mining(dataset, labels, prior, mining, similarity=similarity, seed=seed)
     findings = (
@@ -228,19 +245,19 @@ def _unrelated(dataset: Dataset, prior: Term) -> tuple[Finding, ...]:
     )
 
 
-def _leading(estimators: Sequence[Estimator], choice: Choice) -> Estimator:
-    """What was chosen; where that is a prior, what came next to it."""
+def _leading(estimators: Sequence[Estimator], choice: Choice) -> tuple[str, Estimator]:
+    """From which prior what was chosen; where that is a prior alone, what came next to it."""
     bounds = choice.bounds()
     rows = [row for row, candidate in enumerate(choice.candidates) if candidate.estimator is not None]
     best = (
         choice.chosen if choice.chosen.estimator else choice.candidates[max(rows, key=lambda row: float(bounds[row]))]
     )
-    return next(one for one in estimators if (one.name, one.family) == (best.estimator, best.family))
+    return best.prior, next(one for one in estimators if (one.name, one.family) == (best.estimator, best.family))
 
 
 def _grown(
     labels: Labels,
-    prior: Term,
+    priors: Mapping[str, Term],
     estimators: Sequence[Estimator],
     scoring: RankScore,
     choice: Choice,
@@ -251,17 +268,18 @@ def _grown(
     """The learning curve of what leads; None where nothing was measured, or labels are too few for one."""
     if not choice.verdict.queries or not estimators:
         return None
-    leading = _leading(estimators, choice)
+    name, leading = _leading(estimators, choice)
     with suppress(LabelError):
         return gain_curve(
             labels,
-            prior=prior,
+            prior=priors[name],
+            base=next(iter(priors.values())),
             estimators=[leading],
             rank_score=scoring,
             traffic=choice.traffic,
             threshold=choice.verdict.threshold,
             repeats=_REPEATS,
-            whole=_of(leading, choice),
+            whole=_of(name, leading, choice),
             decision=choice.verdict.decision,
             seed=seed,
             workers=workers,
@@ -279,10 +297,10 @@ def _weighing(choice: Choice, elsewhere: Sequence[OffDomain]) -> Choice:
     return replace(choice, verdict=replace(choice.verdict, decision="keep", reason=reason))
 
 
-def _of(estimator: Estimator, choice: Choice) -> dict[Regime, Float64Array]:
-    """Regime → (2, C, n) what the base and an estimator's settings scored."""
-    kind = estimator.name, estimator.family
-    rows = [0, *(row for row, one in enumerate(choice.candidates) if (one.estimator, one.family) == kind)]
+def _of(prior: str, estimator: Estimator, choice: Choice) -> dict[Regime, Float64Array]:
+    """Regime → (2, C, n) what the base and an estimator's settings, from one prior, scored."""
+    kind = prior, estimator.name, estimator.family
+    rows = [0, *(row for row, one in enumerate(choice.candidates) if (one.prior, one.estimator, one.family) == kind)]
     return {record.regime: np.stack([record.scores[rows], record.steady[rows]]) for record in choice.evidence}
 
 
@@ -295,10 +313,15 @@ def _final(labels: Labels, prior: Term, estimators: Sequence[Estimator], choice:
     return None
 
 
-def _provenance(dataset: Dataset, labels: Labels, choice: Choice, settings: dict[str, Any]) -> Provenance:
+def _provenance(
+    dataset: Dataset, labels: Labels, priors: Mapping[str, Term], choice: Choice, settings: dict[str, Any]
+) -> Provenance:
     digest = hashlib.sha256(repr((labels.query_ids, settings, choice.chosen)).encode())
     for array in (labels.queries, labels.pair_query, labels.pair_item, labels.pair_weight, labels.items):
         digest.update(np.ascontiguousarray(array).tobytes())
+    for known in priors.values():
+        if not isinstance(known, Identity | Zero):
+            digest.update(known.to_dense().tobytes())
     return Provenance(
         query_encoder=dataset.queries.encoder,
         document_encoder=dataset.documents.encoder,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset
-from askew.errors import LabelError
+from askew.errors import DimensionError, LabelError, ParameterError
 from askew.evaluation import GainTable
 from askew.linalg import FloatArray, places
 from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import Identity, Term, Zero
 
-__all__ = ["check_labelled", "prior_of", "rank_score"]
+__all__ = ["check_labelled", "prior_of", "priors_of", "rank_score"]
 
 # Depths of the nDCG that is judged, and of the one that choosing goes by.
 _CUTOFF, _STEADY = 10, 100
@@ -42,6 +42,30 @@ def prior_of(dataset: Dataset) -> Term:
     if queries.dim == documents.dim and queries.encoder == documents.encoder:
         return Identity(queries.dim)
     return Zero(queries.dim, documents.dim)
+
+
+def priors_of(dataset: Dataset, given: Mapping[str, Term] | None = None) -> Mapping[str, Term]:
+    """Name → M0: what was given, or `prior_of` alone.
+
+    Raises:
+        ParameterError: none was given.
+        DimensionError: one does not map queries to documents.
+    """
+    if given is None:
+        prior = prior_of(dataset)
+        return {"zero" if isinstance(prior, Zero) else "identity": prior}
+    if not given:
+        raise ParameterError("there is no prior", where="priors", remedy="Name at least one, the base")
+    wanted = dataset.queries.dim, dataset.documents.dim
+    for name, term in given.items():
+        if term.shape != wanted:
+            raise DimensionError(
+                f"the prior {name!r} maps {term.shape[0]} dimensions to {term.shape[1]}, the queries have {wanted[0]} "
+                f"and the documents {wanted[1]}",
+                where=dataset.name,
+                remedy="Give the prior that these encoders were aligned by",
+            )
+    return given
 
 
 def rank_score(

@@ -125,6 +125,7 @@ def gain_curve(
     labels: Labels,
     *,
     prior: Term,
+    base: Term | None = None,
     estimators: Sequence[Estimator],
     rank_score: RankScore,
     traffic: float = 0.0,
@@ -145,7 +146,8 @@ def gain_curve(
 
     Args:
         labels: n queries, with folds.
-        prior: M0.
+        prior: M0, what is fitted starts from.
+        base: what gains are measured from, where that is another prior.
         estimators: what is fitted; strengths, and families if there are several, are chosen anew at every point.
         rank_score: as `choose` takes it.
         traffic: share of recurring traffic.
@@ -168,7 +170,11 @@ def gain_curve(
             remedy=f"Label at least {2 ** (_POINTS - 1) * _FEWEST}",
         )
     regimes: list[tuple[Regime, float]] = [("fresh", 1 - traffic), ("recurring", traffic)]
-    designs = [_Design(labels, regime, prior, estimators, rank_score, seed) for regime, share in regimes if share > 0]
+    designs = [
+        _Design(labels, regime, (prior if base is None else base, prior), estimators, rank_score, seed)
+        for regime, share in regimes
+        if share > 0
+    ]
     weights = [share for _, share in regimes if share > 0]
     if any(len(design.folds) < 2 for design in designs):
         raise LabelError("the labelled queries fall into one fold", remedy="Label queries with other documents")
@@ -222,14 +228,14 @@ class _Design:
         self,
         labels: Labels,
         regime: Regime,
-        prior: Term,
+        priors: tuple[Term, Term],
         estimators: Sequence[Estimator],
         rank_score: RankScore,
         seed: int,
     ) -> None:
         self.regime: Regime = regime
         self._labels, self._fresh = labels, regime == "fresh"
-        self._prior, self._estimators, self._score = prior, estimators, rank_score
+        (self._base, self._prior), self._estimators, self._score = priors, estimators, rank_score
         self.fold = labels.query_fold if self._fresh else labels.plain_fold
         self.folds: list[int] = np.unique(self.fold).tolist()
         self.candidates = 1 + sum(len(one.strengths) * len(one.ranks) for one in estimators)
@@ -245,10 +251,10 @@ class _Design:
         fitting = self._labels.holding_out(unused, items)
         seen = self._labels.holding_out(held, items).seen_rows if self._fresh else np.empty(0, dtype=np.int64)
         queries = self._labels.queries[rows]
-        base = self._prior.left_apply(queries).astype(np.float32)
+        base, known = (term.left_apply(queries).astype(np.float32) for term in (self._base, self._prior))
         values = [self._score(base, rows, seen)[:, None]]
         for estimator in self._estimators:
-            adapted = base + estimator.path(fitting, self._prior).corrections(queries)
+            adapted = known + estimator.path(fitting, self._prior).corrections(queries)
             tiled = np.tile(rows, len(adapted))
             values.append(self._score(adapted.reshape(len(tiled), -1), tiled, seen).reshape(2, -1, len(rows)))
         return rows, np.concatenate(values, axis=1)

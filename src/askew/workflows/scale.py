@@ -57,7 +57,7 @@ def scale_of_base(dataset: Dataset, adapter: Adapter) -> float:
     Returns:
         1 where there is no base, nothing was fitted, or scores are not positive on the whole.
     """
-    if adapter.is_base or isinstance(adapter.operator.prior, Zero):
+    if adapter.is_base or isinstance(base_of(adapter).operator.prior, Zero):
         return 1.0
     seen = adapter.provenance.seen
     known = frozenset[str]() if seen is None else seen.split_documents(dataset.documents.ids)[0]

@@ -167,7 +167,7 @@ def _line(candidate: Candidate) -> str:
     if candidate.estimator is None:
         return candidate.prior
     bound = "" if candidate.rank is None else f", rank {candidate.rank}"
-    return f"{candidate.estimator}, {candidate.family}{bound}"
+    return f"{candidate.start}{candidate.estimator}, {candidate.family}{bound}"
 
 
 def _comparison(subset: str, found: Comparison) -> report.Comparison:
@@ -267,7 +267,7 @@ def _rank(fitted: Fit) -> int | None:
 
 
 def _operator(fitted: Fit) -> report.OperatorFacts | None:
-    if fitted.candidate.is_base:
+    if fitted.candidate.operator.delta is None:
         return None
     correction: BilinearOperator = fitted.candidate.operator.correction
     values = tuple(float(value) for value in correction.singular_values()[:_SINGULAR_VALUES])

@@ -1,0 +1,136 @@
+"""Advise: which system to use over an index, from judgements where there are any, else from what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from askew.evaluation import Comparison, compare
+from askew.workflows.retention import Kept, Standing
+from askew.workflows.two_encoders import ALIGNED, FUSED, OLD, REINDEXED
+
+__all__ = ["Advice", "advise"]
+
+# Fewer queries are no evidence; the report's tables say the same.
+_FEW = 50
+# Without judgements: an aligned system that shares fewer of the first ten with either encoder is another ranker. Pairs
+# that lose by judgements share 0.3 to 0.5.
+_LEAST_OVERLAP = 0.5
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which system to use.
+
+    Attributes:
+        system: its name.
+        sure: whether judged queries say so outside the noise.
+        reason: a sentence.
+    """
+
+    system: str
+    sure: bool
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return dict(self.__dict__)
+
+
+def advise(standings: Sequence[Standing], kept: Sequence[Kept], names: tuple[str, str], *, seed: int = 0) -> Advice:
+    """Which system to use over the index of the document encoder.
+
+    Args:
+        standings: of the systems on judged queries; empty without any.
+        kept: of both encoders' rankings.
+        names: of the query encoder and the document encoder.
+        seed: of the resampling.
+    """
+    held = {one.system: one for one in standings}
+    if ALIGNED not in held:
+        return _guess(kept, names)
+    aligned = held[ALIGNED].against
+    if aligned is None:
+        return _without_own(held, names)
+    found = _measured(held, aligned, names, seed)
+    count = len(held[ALIGNED].evaluation.queries)
+    if count >= _FEW:
+        return found
+    return Advice(found.system, False, f"{found.reason} {count} judged queries are too few to be sure.")
+
+
+def _measured(held: Mapping[str, Standing], aligned: Comparison, names: tuple[str, str], seed: int) -> Advice:
+    """By the differences to the document encoder with its own queries."""
+    fused = held[FUSED].against if FUSED in held else None
+    told = f"{names[0]} aligned to {names[1]}'s index is at {_said(aligned)} against {names[1]}'s own queries"
+    if aligned.high < 0:
+        told += ", clearly below: a linear map does not carry it over"
+    if fused is not None:
+        told += f"; both fused are at {_said(fused)}"
+    told += _ceiling(held, names)
+    pays = fused is not None and fused.low > 0
+    if pays and (aligned.low <= 0 or _clearly_more(held, seed)):
+        return Advice(FUSED, True, f"{told}. Embed each query with both.")
+    if aligned.low > 0:
+        return Advice(ALIGNED, True, f"{told}.")
+    if aligned.high < 0:
+        return Advice(OLD, True, f"{told}. Keep embedding queries with {names[1]}.")
+    system = ALIGNED if aligned.difference >= 0 else OLD
+    return Advice(system, False, f"{told}. Neither can be told from noise, so let cost decide.")
+
+
+def _clearly_more(held: Mapping[str, Standing], seed: int) -> bool:
+    """Whether the fusion is worth a second embedding beside an alignment that pays."""
+    one, two = held[ALIGNED].evaluation, held[FUSED].evaluation
+    return compare(one, two, next(iter(one.values)), seed=seed).low > 0
+
+
+def _ceiling(held: Mapping[str, Standing], names: tuple[str, str]) -> str:
+    """What an index of the query encoder's own would bring, where that is clearly more."""
+    row = held[REINDEXED].against if REINDEXED in held else None
+    if row is None or row.low <= 0:
+        return ""
+    return f"; an index of {names[0]}'s own would be at {_said(row)}"
+
+
+def _without_own(held: Mapping[str, Standing], names: tuple[str, str]) -> Advice:
+    """No queries by the document encoder: nothing to compare with but an index of the query encoder's own."""
+    mean, rest = held[ALIGNED].mean, ""
+    if REINDEXED in held and held[REINDEXED].mean > 0:
+        share = mean / held[REINDEXED].mean
+        rest = f", {share:.0%} of what {names[0]} reaches on an index of its own"
+    return Advice(
+        ALIGNED,
+        False,
+        f"{names[0]} aligned to {names[1]}'s index scores {mean:.4f}{rest}; there are no queries by {names[1]} to "
+        "compare it with: embed them too before you decide.",
+    )
+
+
+def _guess(kept: Sequence[Kept], names: tuple[str, str]) -> Advice:
+    """No judgements: by whether the map searches like either encoder, on held-out documents.
+
+    A perfect map gives the document encoder's own results for a document, whatever the query encoder's are; one that
+    gives neither's is a ranker that nobody asked for.
+    """
+    found = next((one for one in kept if one.system == ALIGNED), None)  # held-out documents come first, and count
+    if found is None:
+        return Advice(OLD, False, "Nothing could be measured: too few documents are embedded by both encoders.")
+    own = found.of_document_encoder or 0.0
+    told = (
+        f"Aligned, {names[0]} finds {own:.0%} of the first ten results that {names[1]} finds, and keeps "
+        f"{found.of_query_encoder:.0%} of its own. Nothing is judged here, so this is a guess"
+    )
+    if max(own, found.of_query_encoder) < _LEAST_OVERLAP:
+        return Advice(
+            OLD,
+            False,
+            f"{told}: a linear map does not carry the ranking over, so keep embedding queries with {names[1]}, or fuse "
+            "the two, and judge some queries.",
+        )
+    return Advice(ALIGNED, False, f"{told}: the map carries the ranking over.")
+
+
+def _said(row: Comparison) -> str:
+    return f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}] {row.measure}"

@@ -1,0 +1,330 @@
+"""Align: two encoders of one folder, what the map between them keeps, and whether to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from askew.adapters import Adapter
+from askew.adapters.adapter import Similarity, check_similarity
+from askew.data import Finding, examine
+from askew.errors import ParameterError
+from askew.estimators import Alignment, align
+from askew.estimators.align import BETA, Method, check_method
+from askew.formats import save_adapter
+from askew.protocols import Progress
+from askew.workflows.advise import Advice, advise
+from askew.workflows.assess import MEASURES, depth_for
+from askew.workflows.deliver import check_places
+from askew.workflows.retention import Kept, Standing, retention, standings
+from askew.workflows.two_encoders import ALIGNED, FUSED, OLD, REINDEXED, TwoEncoders, prior_adapter, read_two
+
+__all__ = ["Aligned", "Gate", "align_encoders", "align_folder", "gate", "migrate_folder", "write_system"]
+
+# What a migration keeps at least, unless it is told otherwise: of the old system's nDCG@10, or of its first ten.
+_LEAST_RETENTION, _LEAST_OVERLAP = 0.95, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """What aligning two encoders gives.
+
+    Attributes:
+        alignment: the map, and how well it was learned.
+        names: of the query encoder and the document encoder.
+        kept: of both encoders' rankings, on held-out documents and on real queries.
+        standings: of every system, on judged queries; empty without any.
+        split: whose judgements.
+        advice: which system to use.
+        adapters: system → adapter without labels.
+        findings: what is odd about the data.
+    """
+
+    alignment: Alignment
+    names: tuple[str, str]
+    kept: tuple[Kept, ...]
+    standings: tuple[Standing, ...]
+    split: str | None
+    advice: Advice
+    adapters: Mapping[str, Adapter]
+    findings: tuple[Finding, ...]
+
+    @property
+    def retained(self) -> float | None:
+        """The aligned system's share of the document encoder's own quality; None where that is not known."""
+        means = {one.system: one.mean for one in self.standings}
+        if ALIGNED not in means or means.get(OLD, 0.0) <= 0:
+            return None
+        return means[ALIGNED] / means[OLD]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "query_encoder": self.names[0],
+            "document_encoder": self.names[1],
+            "alignment": self.alignment.to_json(),
+            "kept": [one.to_json() for one in self.kept],
+            "split": self.split,
+            "systems": [one.to_json() for one in self.standings],
+            "retained": self.retained,
+            "recommendation": self.advice.to_json(),
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a migration keeps enough.
+
+    Attributes:
+        passed: whether it does.
+        reason: a sentence.
+        retention: of the old system's quality, if that was asked for or could be measured.
+        overlap: of the old system's first ten, on held-out documents, likewise.
+    """
+
+    passed: bool
+    reason: str
+    retention: float | None
+    overlap: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return dict(self.__dict__)
+
+
+def align_folder(
+    folder: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
+    *,
+    query_encoder: str,
+    document_encoder: str,
+    split: str | None = None,
+    fused: bool = False,
+    bad_rows: Literal["raise", "drop"] = "raise",
+    **options: Any,
+) -> Aligned:
+    """Align two encoders of a folder, and write the adapter that needs no label.
+
+    Args:
+        folder: documents by both encoders; queries and judgements as far as there are any.
+        output: folder of the artefact, or None to write none.
+        query_encoder: the encoder of queries.
+        document_encoder: the encoder of the index.
+        split: whose judgements.
+        fused: write the adapter that takes both encoders' query vectors.
+        bad_rows: ``"raise"`` or ``"drop"``.
+        options: as `align_encoders` takes them.
+
+    Raises:
+        AskewError: as `read_two`, `align_encoders` and the writer do.
+        ParameterError: a fusion is to be written, and there are no queries by both encoders.
+    """
+    if output is not None:
+        check_places(Path(output), None)
+    task = read_two(
+        folder,
+        query_encoder=query_encoder,
+        document_encoder=document_encoder,
+        split=split,
+        bad_rows=bad_rows,
+        texts=True,
+    )
+    found = align_encoders(task, **options)
+    if output is not None:
+        write_system(found, output, FUSED if fused else ALIGNED)
+    return found
+
+
+def migrate_folder(
+    folder: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
+    *,
+    least_retention: float | None = None,
+    least_overlap: float | None = None,
+    **options: Any,
+) -> tuple[Aligned, Gate]:
+    """Align a new query encoder to an old index, and write the adapter if enough is kept.
+
+    Args:
+        folder: as for `align_folder`.
+        output: folder of the artefact, or None to write none.
+        least_retention: see `gate`.
+        least_overlap: see `gate`.
+        options: as `align_folder` takes them.
+
+    Raises:
+        AskewError: as `align_folder` and `gate` do.
+    """
+    if output is not None:
+        check_places(Path(output), None)
+    found = align_folder(folder, **options)
+    gated = gate(found, least_retention=least_retention, least_overlap=least_overlap)
+    if output is not None and gated.passed:
+        write_system(found, output, ALIGNED)
+    return found, gated
+
+
+def write_system(found: Aligned, output: str | PathLike[str], system: str) -> None:
+    """Write the adapter of a system.
+
+    Raises:
+        ParameterError: there is none, as there are no queries by both encoders.
+        OutputError: it cannot be written.
+    """
+    if system not in found.adapters:
+        raise ParameterError(
+            f"there are no queries by both {found.names[0]!r} and {found.names[1]!r} to fuse",
+            where="fused",
+            remedy="Embed the queries with both encoders",
+        )
+    save_adapter(found.adapters[system], output)
+
+
+def align_encoders(
+    task: TwoEncoders,
+    *,
+    method: Method = "ridge",
+    centre: bool = False,
+    beta: float = BETA,
+    measures: Sequence[str] = MEASURES,
+    similarity: Similarity = "dot",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Aligned:
+    """Align two encoders, measure what that keeps, and say which system to use.
+
+    Args:
+        task: documents by both; queries and judgements as far as there are any.
+        method: ``"ridge"`` or ``"procrustes"``; see `askew.estimators.align`.
+        centre: estimate about the means.
+        beta: what the second encoder counts for in the fusion.
+        measures: names that ir-measures knows; the first one leads.
+        similarity: ``"dot"`` or ``"cosine"``, as the index scores.
+        seed: of hashes and resampling.
+        progress: called with the steps done and to do.
+
+    Raises:
+        AskewError: as `askew.estimators.align` does, or there is no such measure or similarity.
+    """
+    check_similarity(similarity)
+    check_method(method, task.documents.dim, task.index.dim)
+    depth_for(measures)  # an unknown one is refused now, not after the work
+    step = _Steps(progress, 4)
+    alignment = align(task.documents, task.index, method=method, centre=centre, seed=seed)
+    step()
+    adapters = _adapters(task, alignment, beta, similarity, judged=False)
+    kept = retention(
+        task,
+        alignment.held_out,
+        judged=_adapters(task, alignment, beta, similarity, judged=True),
+        final=adapters,
+        similarity=similarity,
+    )
+    step()
+    found = standings(task, adapters, measures=measures, similarity=similarity, seed=seed)
+    step()
+    advice = advise(found, kept, task.names, seed=seed)
+    step()
+    return Aligned(alignment, task.names, kept, found, task.split, advice, adapters, _findings(task, alignment))
+
+
+def gate(found: Aligned, *, least_retention: float | None = None, least_overlap: float | None = None) -> Gate:
+    """Whether queries by the new encoder on the old index keep enough of the old system.
+
+    Args:
+        found: the query encoder is the new one, the document encoder the old one.
+        least_retention: of the old system's mean of the first measure; 0.95 by default where it can be measured.
+        least_overlap: of the old encoder's first ten, on held-out documents; 0.5 by default where quality cannot be
+            measured.
+
+    Raises:
+        ParameterError: a bound is not between 0 and 1, or cannot be measured here.
+    """
+    for name, bound in (("least_retention", least_retention), ("least_overlap", least_overlap)):
+        if bound is not None and not 0 <= bound <= 1:
+            raise ParameterError(f"the bound is {bound}", where=name, remedy="Give a share from 0 to 1")
+    kept = next((one for one in found.kept if one.system == ALIGNED and one.asked == "held-out documents"), None)
+    overlap = None if kept is None else kept.of_document_encoder
+    if least_retention is not None and found.retained is None:
+        raise ParameterError(
+            "there are no judged queries by both encoders to measure what is retained on",
+            where="least_retention",
+            remedy="Bound the overlap, or add queries by both encoders and their judgements",
+        )
+    if least_retention is None and least_overlap is None:
+        if found.retained is None:
+            least_overlap = _LEAST_OVERLAP
+        else:
+            least_retention = _LEAST_RETENTION
+    if least_overlap is not None and overlap is None:
+        raise ParameterError(
+            "too few documents are embedded by both encoders to hold any out",
+            where="least_overlap",
+            remedy="Embed 100 or more with the new encoder",
+        )
+    checks = [
+        (value, bound, what)
+        for value, bound, what in (
+            (found.retained, least_retention, "of the old system's quality is retained"),
+            (overlap, least_overlap, "of its first ten results are kept on held-out documents"),
+        )
+        if value is not None and bound is not None
+    ]
+    passed = all(value >= bound for value, bound, _ in checks)
+    told = "; ".join(f"{value:.1%} {what}, {bound:.1%} was asked for" for value, bound, what in checks)
+    return Gate(passed, told, found.retained, overlap)
+
+
+class _Steps:
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress, self._done, self._total = progress, 0, total
+
+    def __call__(self) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+def _adapters(
+    task: TwoEncoders, alignment: Alignment, beta: float, similarity: Similarity, *, judged: bool
+) -> dict[str, Adapter]:
+    found = {
+        system: prior_adapter(task, alignment, system, beta=beta, similarity=similarity, judged=judged)
+        for system in (ALIGNED, FUSED)
+        # Held-out documents are embedded by both, so that a fusion of queries can be judged without queries.
+        if judged or system == ALIGNED or task.asked(FUSED) is not None
+    }
+    return {system: adapter for system, adapter in found.items() if adapter is not None}
+
+
+def _findings(task: TwoEncoders, alignment: Alignment) -> tuple[Finding, ...]:
+    dataset = task.dataset(ALIGNED) or task.dataset(OLD)
+    found = list(examine(dataset)) if dataset is not None else []
+    fewest = 2 * max(alignment.map.shape)
+    if alignment.documents < fewest:
+        found.append(
+            Finding(
+                "few-documents",
+                "warning",
+                f"{alignment.documents:,} documents were aligned, and the map has {len(alignment.map):,} × "
+                f"{alignment.map.shape[1]:,} numbers: it is poorly known",
+                alignment.documents,
+                remedy=f"Embed {fewest:,} or more with both encoders",
+            )
+        )
+    if not task.reindexed:
+        lacking = sum(name not in task.documents for name in task.index.ids)
+        found.append(
+            Finding(
+                "partly-embedded",
+                "note",
+                f"{lacking:,} of the {len(task.index):,} documents are not embedded by {task.names[0]}: overlaps are "
+                f"over the others, and {REINDEXED} is not measured",
+                lacking,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,259 @@
+"""Two encoders without labels: what is told, what is written, what is recommended, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Askew = Callable[..., Any]
+BOTH = ("--query-encoder", "new", "--document-encoder", "old")
+
+
+def unit(rows: Any) -> Any:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def views(task: Any, *, shared: float = 1.0, old_noise: float = 0.6, new_noise: float = 0.6, seed: int = 0) -> Any:
+    """Documents and queries of a task of 300 and 180 by two encoders of 16 and 24 dimensions.
+
+    Args:
+        task: a folder.
+        shared: how far the encoders look at the same things: 1 wholly, 0 not at all.
+        old_noise: in the old one's queries.
+        new_noise: in the new one's.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    latent, other = rng.normal(size=(300, 10)), rng.normal(size=(300, 10))
+    seen = {"old": latent, "new": shared * latent + (1 - shared) * other}
+    for name, width, noise in (("old", 16, old_noise), ("new", 24, new_noise)):
+        view = rng.normal(size=(10, width))
+        asked = seen[name][:180] + noise * rng.normal(size=(180, 10))
+        task.embed("docs", unit(seen[name] @ view).astype(np.float32), encoder=name)
+        task.embed("queries", unit(asked @ view).astype(np.float32), encoder=name)
+    return task
+
+
+@pytest.fixture
+def alike(task: Any) -> Any:
+    """Both encoders see the same, and the new one's queries are better."""
+    return views(task, old_noise=1.2, new_noise=0.3)
+
+
+@pytest.fixture
+def apart(task: Any) -> Any:
+    """The encoders see different things."""
+    return views(task, shared=0.0)
+
+
+def test_align_tells_and_writes(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    adapter = tmp_path / "a"
+    told = askew("align", alike.root, *BOTH, "-o", adapter, "--json").json()
+    assert told["alignment"]["documents"] == 300
+    assert told["alignment"]["cosine"] > 0.95
+    by = {one["system"]: one for one in told["systems"]}
+    assert set(by) == {"document encoder", "aligned", "fused", "query encoder, own index"}
+    assert by["aligned"]["against_document_encoder"]["low"] > 0
+    assert "one more embedding a query" in by["fused"]["cost"]
+    assert told["recommendation"]["system"] == "aligned"
+    assert told["recommendation"]["sure"]
+    kept = {(one["system"], one["asked"]): one for one in told["kept"]}
+    assert kept["aligned", "held-out documents"]["of_document_encoder"] > 0.8
+    assert kept["document encoder", "queries"]["of_document_encoder"] == 1
+    facts = askew("inspect", adapter, "--json").json()
+    assert (facts["query_encoder"], facts["document_encoder"]) == ("new", "old")
+    assert (facts["prior"], facts["correction"]) == ("dense matrix", "none: the base itself")
+    found = askew("evaluate", alike.root, "--encoder", "new", "--document-encoder", "old", "-a", adapter, "--json")
+    assert found.json()["means"]["nDCG@10"] == pytest.approx(by["aligned"]["means"]["nDCG@10"])
+    assert "old" in askew("align", alike.root, *BOTH).out
+
+
+def test_align_says_where_it_does_not_work(apart: Any, askew: Askew) -> None:
+    said = askew("align", apart.root, *BOTH)
+    assert "recommended: document encoder\n" in said.out
+    assert "clearly below: a linear map does not carry it over" in said.out
+    assert "Keep embedding queries with old." in said.out
+
+
+def test_without_judgements_it_is_a_guess(apart: Any, askew: Askew) -> None:
+    for file in (apart.root / "qrels").iterdir():
+        file.unlink()
+    told = askew("align", apart.root, *BOTH, "--json").json()
+    assert (told["systems"], told["retained"]) == ([], None)
+    assert (told["recommendation"]["system"], told["recommendation"]["sure"]) == ("document encoder", False)
+    assert "this is a guess" in told["recommendation"]["reason"]
+    views(apart)
+    told = askew("align", apart.root, *BOTH, "--json").json()
+    assert told["recommendation"]["system"] == "aligned"
+
+
+def test_without_the_old_encoder_s_queries(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    (alike.root / "embeddings" / "old" / "queries.npy").unlink()
+    told = askew("align", alike.root, *BOTH, "--json").json()
+    assert [one["system"] for one in told["systems"]] == ["aligned", "query encoder, own index"]
+    assert not told["recommendation"]["sure"]
+    assert "no queries by old" in told["recommendation"]["reason"]
+    message = askew("align", alike.root, *BOTH, "--fused", "-o", tmp_path / "a").refused(2)
+    assert "no queries by both 'new' and 'old' to fuse" in message
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_fusion_without_labels_goes_all_the_way(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    adapter = tmp_path / "fused"
+    told = askew("align", alike.root, *BOTH, "--fused", "--beta", "1", "-o", adapter, "--json").json()
+    by = {one["system"]: one["means"]["nDCG@10"] for one in told["systems"]}
+    assert by["fused"] > by["document encoder"]
+    facts = askew("inspect", adapter, "--json").json()
+    assert (facts["query_encoder"], facts["d_query"]) == ("old+new", 40)
+    assert facts["prior"] == "stack of identity, dense matrix"
+    found = askew("evaluate", alike.root, "--encoder", "old+new", "-a", adapter, "--json").json()
+    assert found["means"]["nDCG@10"] == pytest.approx(by["fused"])
+    assert found["comparisons"][0]["base_mean"] == pytest.approx(by["document encoder"])
+    folder = alike.root / "embeddings"
+    own, other, documents = folder / "old" / "queries.npy", folder / "new" / "queries.npy", folder / "old" / "docs.npy"
+    second = ("--second-queries", other)
+    asked = askew("search", own, documents, "-a", adapter, *second, "--json").json()
+    named = ("--encoder", "old", "--second-encoder", "new")
+    assert askew("search", own, documents, "-a", adapter, *second, *named, "--json").json() == asked
+    assert askew("apply", adapter, own, *second, "-o", tmp_path / "mapped.npy").code == 0
+    assert askew("search", tmp_path / "mapped.npy", documents, "--json").json() == asked
+    assert "16 dimensions, the adapter takes 40" in askew("search", own, documents, "-a", adapter).refused(3)
+    assert "has changed" in askew("search", own, documents, "-a", adapter, "--second-queries", _turned(other)).refused(
+        4
+    )
+
+
+def _turned(queries: Path) -> Path:
+    turned = queries.with_name("turned.npy")
+    np.save(turned, np.load(queries)[:, ::-1].copy())
+    turned.with_suffix(".ids").write_bytes(queries.with_suffix(".ids").read_bytes())
+    return turned
+
+
+def test_migrate_is_a_gate(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    passed = askew("migrate", alike.root, *BOTH, "-o", tmp_path / "a", "--json").json()
+    assert passed["gate"]["passed"]
+    assert passed["gate"]["retention"] == passed["retained"] > 1
+    assert askew("inspect", tmp_path / "a").code == 0
+    refused = askew("migrate", alike.root, *BOTH, "-o", tmp_path / "b", "--least-overlap", "0.999")
+    assert refused.code == 1
+    assert "migration: refused: " in refused.out
+    assert "No adapter was written." in refused.out
+    assert not (tmp_path / "b").exists()
+
+
+def test_migrate_refuses_what_loses_too_much(apart: Any, askew: Askew, tmp_path: Path) -> None:
+    assert askew("migrate", apart.root, *BOTH, "-o", tmp_path / "a").code == 1
+    assert askew("migrate", apart.root, *BOTH, "--least-retention", "0").code == 0
+    for file in (apart.root / "qrels").iterdir():
+        file.unlink()
+    assert askew("migrate", apart.root, *BOTH).code == 1
+    message = askew("migrate", apart.root, *BOTH, "--least-retention", "0.5").refused(2)
+    assert "no judged queries by both encoders" in message
+
+
+def test_a_sample_of_documents_is_enough(alike: Any, askew: Askew) -> None:
+    rows = np.load(alike.root / "embeddings" / "new" / "docs.npy")
+    alike.embed("docs", rows[::2], [f"d{row}" for row in range(0, 300, 2)], encoder="new")
+    told = askew("align", alike.root, *BOTH, "--json").json()
+    assert told["alignment"]["documents"] == 150
+    assert "query encoder, own index" not in {one["system"] for one in told["systems"]}
+    assert "partly-embedded" in {finding["code"] for finding in told["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "says"),
+    [
+        (("--method", "procrustes"), 3, "an orthogonal map was asked for, from 24 dimensions"),
+        (("--split", "none"), 2, "there is no split 'none'"),
+        (("--document-encoder", "new"), 2, "both sides are to be embedded by 'new'"),
+        (("--query-encoder", "none"), 2, "there is no encoder 'none'"),
+        (("--measure", "nonsense"), 2, "nonsense"),
+    ],
+)
+def test_what_cannot_be_aligned(alike: Any, askew: Askew, more: Any, code: int, says: str) -> None:
+    assert says in askew("align", alike.root, *BOTH, *more).refused(code)
+
+
+def test_no_common_documents(alike: Any, askew: Askew) -> None:
+    rows = np.load(alike.root / "embeddings" / "new" / "docs.npy")
+    alike.embed("docs", rows, [f"x{row}" for row in range(300)], encoder="new")
+    message = askew("align", alike.root, *BOTH).refused(3)
+    assert "no document is embedded by both encoders: 'x0', 'x1', 'x2' and 297 more by new" in message
+
+
+def test_fit_of_two_encoders_fits_every_system(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    adapter = tmp_path / "a"
+    said = askew("fit", alike.root, *BOTH, "-o", adapter, "--no-curve", "--json")
+    told = said.json()
+    systems = {one["system"]: one for one in told["systems"]}
+    assert list(systems) == ["document encoder", "aligned", "fused"]
+    assert [one["needs"] for one in told["systems"]] == ["old", "new", "old+new"]
+    assert systems["fused"]["cost"] == "one more embedding a query: by both encoders"
+    assert all(one["verdict"]["queries"] == 120 for one in told["systems"])
+    assert systems["aligned"]["verdict"]["base"] > systems["document encoder"]["verdict"]["base"]
+    assert systems["fused"]["verdict"]["base"] == systems["document encoder"]["verdict"]["base"]
+    assert systems["fused"]["chosen"]["prior"].startswith("fused")
+    assert told["recommended"] == told["written"] != "document encoder"
+    assert told["tests"]
+    facts = askew("inspect", adapter, "--json").json()
+    assert facts["query_encoder"] == systems[told["written"]]["needs"]
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "systems over this index, on the same folds" in page
+    assert "one more embedding a query" in page
+
+
+def test_fit_writes_the_system_that_is_named(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    for system, encoder, prior in (
+        ("symmetric", "old", "identity"),
+        ("aligned", "new", "dense matrix"),
+        ("fused", "old+new", "stack of identity, dense matrix"),
+    ):
+        adapter = tmp_path / system
+        said = askew("fit", alike.root, *BOTH, "--system", system, "-o", adapter, "--no-curve", "--no-report")
+        assert f"written: {'document encoder' if system == 'symmetric' else system}\n" in said.out
+        facts = askew("inspect", adapter, "--json").json()
+        assert (facts["query_encoder"], facts["prior"]) == (encoder, prior)
+        found = askew(
+            "evaluate", alike.root, "--encoder", encoder, "--document-encoder", "old", "-a", adapter, "--json"
+        )
+        assert found.code == 0
+
+
+def test_fit_recommends_the_symmetric_system_where_nothing_aligns(apart: Any, askew: Askew, tmp_path: Path) -> None:
+    told = askew("fit", apart.root, *BOTH, "-o", tmp_path / "a", "--no-curve", "--no-report", "--json").json()
+    assert told["recommended"] == told["written"] == "document encoder"
+    assert askew("inspect", tmp_path / "a", "--json").json()["query_encoder"] == "old"
+
+
+def test_fit_without_the_old_encoder_s_queries(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    (alike.root / "embeddings" / "old" / "queries.npy").unlink()
+    out = ("-o", tmp_path / "a", "--no-curve", "--no-report")
+    told = askew("fit", alike.root, *BOTH, *out, "--json").json()
+    assert [one["system"] for one in told["systems"]] == ["aligned"]
+    assert "There: aligned" in askew("fit", alike.root, *BOTH, *out, "--system", "fused").refused(2)
+
+
+def test_fit_of_two_encoders_takes_what_fit_takes(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    more = ("--also", alike.root, "--labels", "60", "--keep-scale", "--merge-duplicates", "--no-curve", "--no-report")
+    told = askew("fit", alike.root, *BOTH, "--system", "fused", *more, "-o", tmp_path / "a", "--json").json()
+    assert [found["dataset"] for found in told["also"]] == [alike.root.name]
+    assert {one["verdict"]["queries"] for one in told["systems"]} == {60}
+    assert askew("inspect", tmp_path / "a", "--json").json()["scale"] != 1
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--query-encoder", "new"), "needs --query-encoder and --document-encoder"),
+        (("--system", "fused"), "needs --query-encoder and --document-encoder"),
+        ((*BOTH, "--encoder", "old"), "does not go with --query-encoder"),
+        ((*BOTH, "--against", "x"), "does not go with --query-encoder"),
+    ],
+)
+def test_options_that_do_not_go_together(alike: Any, askew: Askew, tmp_path: Path, options: Any, says: str) -> None:
+    assert says in askew("fit", alike.root, *options, "-o", tmp_path / "a").refused(2)

@@ -1,0 +1,191 @@
+"""Alignment against a slow oracle, by identities, and by what must not change it."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+
+from askew.data import EmbeddingSet
+from askew.errors import DimensionError, EmbeddingError, InputError, MatchError, ParameterError
+from askew.estimators import align, fused
+from askew.estimators.align import own_alone, ridge_maps
+from askew.estimators.pairs import PairMoments, Pairs
+from askew.linalg.fixed import Float64Array
+
+SHAPES = {"wide": (200, 5, 9), "tall": (200, 9, 5), "square": (150, 6, 6), "n < d": (7, 12, 10), "one": (1, 4, 3)}
+
+
+def unit(rows: Any) -> Any:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def views(count: int, d_query: int, d_document: int, *, noise: float = 0.3, seed: int = 0) -> tuple[Any, Any]:
+    """Two views of one latent."""
+    rng = np.random.default_rng([count, d_query, d_document, seed])
+    latent = rng.normal(size=(count, 4))
+    first, second = (latent @ rng.normal(size=(4, dim)) for dim in (d_query, d_document))
+    return first + noise * rng.normal(size=first.shape), second + noise * rng.normal(size=second.shape)
+
+
+def sets(x: Any, y: Any) -> tuple[EmbeddingSet, EmbeddingSet]:
+    return EmbeddingSet(range(len(x)), x, encoder="asked"), EmbeddingSet(range(len(y)), y, encoder="told")
+
+
+def by_rows(x: Any, y: Any, strength: float) -> Float64Array:
+    """Ridge by least squares over rows that the pull is written out as."""
+    count, width = x.shape
+    pulled = np.vstack([x, np.sqrt(strength * count) * np.eye(width)])
+    return np.asarray(np.linalg.lstsq(pulled, np.vstack([y, np.zeros((width, y.shape[1]))]), rcond=None)[0])
+
+
+def scaled(mapped: Any, x: Any) -> Any:
+    return mapped / np.linalg.norm(x @ mapped, axis=1).mean()
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("strength", [1e-4, 0.1])
+@pytest.mark.parametrize("centre", [False, True])
+def test_the_map_is_that_of_least_squares(shape: tuple[int, int, int], strength: float, centre: bool) -> None:
+    x, y = views(*shape)
+    if centre and len(x) == 1:
+        with pytest.raises(InputError, match="do not centre"):
+            align(*sets(x, y), strengths=[strength], centre=True)
+        return
+    found = align(*sets(x, y), strengths=[strength], centre=centre)
+    rows = unit(x), unit(y)
+    means = [side.mean(axis=0) if centre else 0.0 for side in rows]
+    slow = by_rows(rows[0] - means[0], rows[1] - means[1], strength)
+    np.testing.assert_allclose(found.map, scaled(slow, rows[0]), atol=1e-8)
+    assert found.map.shape == (found.term.shape) == shape[1:]
+    assert (found.documents, found.query_encoder, found.document_encoder) == (len(x), "asked", "told")
+
+
+def test_one_decomposition_serves_every_strength() -> None:
+    x, y = (unit(side) for side in views(80, 6, 4))
+    for strength, mapped in zip((1e-3, 1.0), ridge_maps(PairMoments.of(x, y), (1e-3, 1.0)), strict=True):
+        np.testing.assert_allclose(mapped, by_rows(x, y, strength), atol=1e-10)
+
+
+def test_the_strength_is_the_best_on_held_out_documents() -> None:
+    """By reading the held-out rows, which `align` does not do again."""
+    x, y = views(300, 20, 8, noise=2.0)
+    strengths = (1e-5, 1e-3, 1e-2, 0.1, 1.0)
+    pairs = Pairs.build(*sets(x, y))
+    held = pairs.held_out
+    assert 10 <= held.sum() <= 50
+    rows = unit(x), unit(y)
+
+    def explained(strength: float) -> float:
+        mapped = rows[0][held] @ by_rows(rows[0][~held], rows[1][~held], strength)
+        return float(np.sum(mapped * rows[1][held]) ** 2 / np.sum(mapped**2) / held.sum())
+
+    found = align(*sets(x, y), strengths=strengths)
+    assert found.strength == max(strengths, key=explained)
+    assert found.explained == pytest.approx(explained(found.strength))
+    judged = rows[0][held] @ found.judged
+    cosines = np.sum(judged * rows[1][held], axis=1) / np.linalg.norm(judged, axis=1)
+    assert found.cosine == pytest.approx(cosines.mean())
+    assert len(found.held_out) == held.sum()
+
+
+@pytest.mark.parametrize("method", ["ridge", "procrustes"])
+def test_equal_encoders_give_the_identity(method: Any) -> None:
+    x, _ = views(100, 6, 6, noise=1.0)
+    found = align(*sets(x, x), method=method, strengths=[1e-12])
+    np.testing.assert_allclose(found.map, np.eye(6), atol=1e-8)
+    assert found.cosine == pytest.approx(1.0)
+    assert found.explained == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_procrustes_is_orthogonal_and_the_nearest(centre: bool) -> None:
+    x, y = (unit(side) for side in views(100, 6, 6))
+    found = align(*sets(x, y), method="procrustes", centre=centre)
+    assert found.strength is None
+    np.testing.assert_allclose(found.map.T @ found.map, np.eye(6), atol=1e-12)
+    about = [side - side.mean(axis=0) if centre else side for side in (x, y)]
+    least = np.linalg.norm(about[0] @ found.map - about[1])
+    for seed in range(20):
+        other = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0]
+        assert np.linalg.norm(about[0] @ other - about[1]) >= least
+
+
+def test_sums_of_parts_are_those_of_the_whole() -> None:
+    x, y = views(500, 7, 5)
+    whole = PairMoments.of(x, y)
+    parts = [PairMoments.of(x[part], y[part]) for part in np.array_split(np.arange(500), 7)]
+    merged = reduce(lambda one, two: one + two, parts)
+    for name in ("count", "source_sum", "target_sum", "source", "cross", "target"):
+        np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12, atol=1e-10)
+    about = PairMoments.of(x - x.mean(axis=0), y - y.mean(axis=0))
+    for name in ("source", "cross", "target"):
+        np.testing.assert_allclose(getattr(merged.centred(), name), getattr(about, name), rtol=1e-10, atol=1e-9)
+
+
+def test_the_size_of_blocks_moves_rounding_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = views(300, 7, 5)
+    whole = align(*sets(x, y))
+    monkeypatch.setattr("askew.estimators.pairs._ROWS", 7)
+    parts = align(*sets(x, y))
+    assert parts.strength == whole.strength
+    np.testing.assert_allclose(parts.map, whole.map, rtol=1e-9, atol=1e-12)
+
+
+def test_norms_order_and_extra_documents_change_nothing() -> None:
+    x, y = views(200, 7, 5)
+    plain = align(*sets(x, y))
+    order = np.random.default_rng(0).permutation(200)
+    more = EmbeddingSet([*order, "extra"], np.vstack([(x * np.arange(1, 201)[:, None])[order], np.ones((1, 7))]))
+    again = align(more, EmbeddingSet([*range(200), "other"], np.vstack([y, np.ones((1, 5))])))
+    np.testing.assert_allclose(again.map, plain.map, atol=1e-9)
+    assert again.documents == 200
+
+
+def test_zero_vectors_and_copies_count_for_nothing() -> None:
+    x, y = views(200, 7, 5)
+    plain = align(*sets(x, y), strengths=[0.01])
+    copies = np.vstack([x, x[:50], np.zeros((3, 7)), x[:2]]), np.vstack([y, y[:50], y[:3], np.zeros((2, 5))])
+    again = align(*sets(*copies), strengths=[0.01])
+    np.testing.assert_array_equal(again.map, plain.map)
+    assert (again.documents, again.copies) == (200, 50)
+    assert Pairs.build(*sets(*copies)).left_out == 5
+
+
+def test_float16_is_summed_in_float64() -> None:
+    x, y = (side.astype(np.float16) for side in views(3000, 7, 5))
+    found = align(*sets(x, y), strengths=[0.01])
+    wide = align(*sets(x.astype(np.float64), y.astype(np.float64)), strengths=[0.01])
+    np.testing.assert_allclose(found.map, wide.map, rtol=1e-12)
+
+
+def test_fusion_adds_the_mapped_vector_to_the_own_one() -> None:
+    x, y = views(100, 7, 5)
+    found = align(*sets(x, y))
+    both = np.hstack([y, x])
+    np.testing.assert_allclose(fused(found, 0.5).left_apply(both), y + 0.5 * x @ found.map, atol=1e-6)
+    np.testing.assert_array_equal(own_alone(found).left_apply(both), y)
+    for wrong in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ParameterError, match="β"):
+            fused(found, wrong)
+
+
+def test_what_cannot_be_aligned_is_refused() -> None:
+    x, y = views(30, 7, 5)
+    with pytest.raises(MatchError, match=r"no document is embedded by both .*'a'.* by asked.*'0', '1'"):
+        align(EmbeddingSet("a", x[:1], encoder="asked"), EmbeddingSet(range(30), y))
+    with pytest.raises(DimensionError, match=r"orthogonal map was asked for, from 7 .* to 5"):
+        align(*sets(x, y), method="procrustes")
+    with pytest.raises(EmbeddingError, match="30 common documents has a zero vector"):
+        align(*sets(np.zeros_like(x), y))
+    with pytest.raises(InputError, match="nothing of one encoder"):
+        align(*sets(np.eye(30) + 1, np.ones((30, 3))), centre=True)
+    with pytest.raises(ParameterError, match="no method"):
+        align(*sets(x, y), method="other")  # type: ignore[arg-type]
+    with pytest.raises(DimensionError, match="2 rows are paired with 3"):
+        PairMoments.of(x[:2], y[:3])
+    for wrong in ([], [0.0], [np.nan]):
+        with pytest.raises(ParameterError, match="strengths"):
+            align(*sets(x, y), strengths=wrong)

@@ -1,0 +1,93 @@
+"""Which system is recommended, from made-up scores; and how much of a ranking is kept, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from askew.data import Run
+from askew.evaluation import Evaluation, compare
+from askew.workflows.advise import advise
+from askew.workflows.retention import Kept, Standing, overlap
+from askew.workflows.two_encoders import ALIGNED, COSTS, FUSED, OLD, REINDEXED
+
+NAMES = ("new", "old")
+
+
+def standings(count: int = 200, **means: float) -> list[Standing]:
+    """Systems of these means, with the same noise but for a little of each one's own."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=count) / 10
+    systems = {"old": OLD, "aligned": ALIGNED, "fused": FUSED, "own_index": REINDEXED}
+    queries = tuple(f"q{row}" for row in range(count))
+    own = {name: rng.normal(size=count) / 50 for name in means}
+    held = {
+        systems[name]: Evaluation(name, queries, {"nDCG@10": mean + noise + own[name] - own[name].mean()})
+        for name, mean in means.items()
+    }
+    return [
+        Standing(
+            system,
+            COSTS[system],
+            found,
+            compare(held[OLD], found, "nDCG@10") if OLD in held and system != OLD else None,
+        )
+        for system, found in held.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("means", "system", "sure", "says"),
+    [
+        ({"old": 0.5, "aligned": 0.3, "fused": 0.5}, OLD, True, "clearly below: a linear map does not carry it over"),
+        ({"old": 0.5, "aligned": 0.3, "fused": 0.4}, OLD, True, "Keep embedding queries with old"),
+        ({"old": 0.5, "aligned": 0.3}, OLD, True, "Keep embedding queries with old"),
+        ({"old": 0.5, "aligned": 0.3, "fused": 0.55}, FUSED, True, "Embed each query with both"),
+        ({"old": 0.5, "aligned": 0.5, "fused": 0.55}, FUSED, True, "Embed each query with both"),
+        ({"old": 0.5, "aligned": 0.6, "fused": 0.55}, ALIGNED, True, "new aligned to old's index is at +0.1"),
+        ({"old": 0.5, "aligned": 0.6, "fused": 0.6}, ALIGNED, True, "both fused are at +0.1"),
+        ({"old": 0.5, "aligned": 0.6, "fused": 0.7}, FUSED, True, "Embed each query with both"),
+        ({"old": 0.5, "aligned": 0.501, "fused": 0.5}, ALIGNED, False, "let cost decide"),
+        ({"old": 0.5, "aligned": 0.499, "fused": 0.5}, OLD, False, "let cost decide"),
+        ({"old": 0.5, "aligned": 0.3, "own_index": 0.7}, OLD, True, "an index of new's own would be at +0.2"),
+        ({"aligned": 0.3}, ALIGNED, False, "there are no queries by old to compare it with"),
+        ({"aligned": 0.3, "own_index": 0.6}, ALIGNED, False, "50% of what new reaches on an index of its own"),
+    ],
+)
+def test_judged_queries_decide(means: Any, system: str, sure: bool, says: str) -> None:
+    advice = advise(standings(**means), [], NAMES)
+    assert (advice.system, advice.sure) == (system, sure)
+    assert says in advice.reason
+
+
+def test_few_queries_are_never_sure() -> None:
+    advice = advise(standings(20, old=0.5, aligned=0.3, fused=0.5), [], NAMES)
+    assert (advice.system, advice.sure) == (OLD, False)
+    assert "20 judged queries are too few" in advice.reason
+
+
+@pytest.mark.parametrize(
+    ("of_new", "of_old", "system"), [(0.3, 0.4, OLD), (0.2, 0.9, ALIGNED), (0.8, None, ALIGNED), (0.4, None, OLD)]
+)
+def test_without_judgements_the_overlap_is_a_guess(of_new: float, of_old: float | None, system: str) -> None:
+    kept = [
+        Kept(OLD, "held-out documents", 100, 0.3, 1.0),
+        Kept(ALIGNED, "held-out documents", 100, of_new, of_old),
+        Kept(ALIGNED, "queries", 100, 1.0, 1.0),
+    ]
+    advice = advise([], kept, NAMES)
+    assert (advice.system, advice.sure) == (system, False)
+    assert "this is a guess" in advice.reason
+
+
+def test_nothing_at_all_keeps_what_there_is() -> None:
+    assert advise([], [], NAMES).system == OLD
+
+
+def test_overlap_by_hand() -> None:
+    one = Run({"a": {"x": 3, "y": 2, "z": 1}, "b": {"x": 1}, "only here": {"x": 1}, "c": {}})
+    two = Run({"a": {"z": 3, "x": 2, "y": 1}, "b": {"y": 1, "x": 0}, "c": {"x": 1}})
+    assert overlap(one, two, depth=2).tolist() == [0.5, 1.0, 0.0]
+    assert overlap(one, one).tolist() == [1.0, 1.0, 1.0, 0.0]
