@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -58,6 +58,21 @@ class Canaries:
         vectors = _unit(embeddings, ids).astype(np.float32)
         return cls(ids, vectors, tuple(texts.get(name, "") for name in ids))
 
+    def among(self, texts: Mapping[str, str]) -> Canaries:
+        """Those whose text is not known to be another: ids such as 1, 2, 3 name other texts in another collection.
+
+        Args:
+            texts: id → text, as far as they are known.
+        """
+        kept = [
+            row
+            for row, (name, text) in enumerate(zip(self.ids, self.texts, strict=True))
+            if not text or texts.get(name, text) == text
+        ]
+        return Canaries(
+            tuple(self.ids[row] for row in kept), self.vectors[kept], tuple(self.texts[row] for row in kept)
+        )
+
     def check(self, embeddings: EmbeddingSet, side: str) -> None:
         """Compare with the vectors that stand under the same ids.
 
@@ -74,7 +89,8 @@ class Canaries:
                     f"the vector of {side} {name!r} has changed (cosine {cosine:.3f} with the one the adapter was "
                     "fitted on)",
                     where=embeddings.source,
-                    remedy="Use the encoder and version that the adapter was fitted on, or fit again",
+                    remedy="Use the encoder and version that the adapter was fitted on, or fit again; if this is "
+                    "another text under the same id, give it an id of its own",
                 )
 
 
@@ -177,6 +193,21 @@ class Provenance:
     record: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seen: Seen | None = None
 
+    def among(self, query_texts: Mapping[str, str], document_texts: Mapping[str, str]) -> Provenance:
+        """As it holds for a collection with these texts, as far as they are known.
+
+        Canaries whose text is another there are left out (`Canaries.among`); with one such, ids of that side name
+        other things there, and none of these was seen.
+        """
+        queries, other_queries = _among(self.query_canaries, query_texts)
+        documents, other_documents = _among(self.document_canaries, document_texts)
+        seen, none = self.seen, np.empty(0, dtype=np.uint64)
+        if seen is not None and other_queries:
+            seen = replace(seen, queries=none)
+        if seen is not None and other_documents:
+            seen = replace(seen, positives=none, negatives=none)
+        return replace(self, query_canaries=queries, document_canaries=documents, seen=seen)
+
     def check(self, embeddings: EmbeddingSet, side: str) -> None:
         """Refuse vectors of another encoder.
 
@@ -197,3 +228,11 @@ class Provenance:
         canaries = self.query_canaries if side == "query" else self.document_canaries
         if canaries is not None:
             canaries.check(embeddings, side)
+
+
+def _among(held: Canaries | None, texts: Mapping[str, str]) -> tuple[Canaries | None, bool]:
+    """The canaries that hold for some texts, and whether some do not."""
+    if held is None:
+        return None, False
+    kept = held.among(texts)
+    return kept, len(kept.ids) < len(held.ids)

@@ -16,6 +16,7 @@ from askew.errors import FormatError, LabelError, ParameterError
 from askew.evaluation import Comparison, Evaluation, compare, evaluate, holm
 from askew.formats import load_adapter, read_dataset, read_run, read_split
 from askew.workflows.assess import MEASURES, cut, depth_for, remembered, residual, search_judged
+from askew.workflows.recognise import recognising
 from askew.workflows.score import default_split
 
 __all__ = ["BASE", "Standing", "System", "SystemComparison", "compare_folder", "compare_systems"]
@@ -192,6 +193,7 @@ def compare_folder(
         task = read_dataset(
             folder, split=split, encoder=encoder, document_encoder=document_encoder, bad_rows=bad_rows, texts=False
         )
+        held = {name: recognising(one, task, folder) if isinstance(one, Adapter) else one for name, one in held.items()}
     return str(split), compare_systems(task, held, measures=measures, similarity=similarity, fresh=fresh, seed=seed)
 
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from askew.adapters import Adapter
+from askew.adapters import Adapter, Canaries, Provenance
 from askew.data import Dataset
 from askew.errors import DimensionError, LabelError, ParameterError
 from askew.evaluation import Comparison
+from askew.operators import BilinearOperator, Zero
 from askew.workflows.assess import assess
+from askew.workflows.recognise import recognising
 
 __all__ = ["TOLERANCE", "OffDomain", "check_elsewhere", "check_tolerance", "look_elsewhere"]
 
@@ -72,18 +74,26 @@ def check_elsewhere(dataset: Dataset, other: Dataset) -> None:
 
     Raises:
         DimensionError: vectors of another dimension.
+        EncoderMismatchError: vectors of another encoder.
         LabelError: it has no judged query that can be counted.
     """
-    for side, ours, theirs in (
+    for side, own, theirs in (
         ("query", dataset.queries, other.queries),
         ("document", dataset.documents, other.documents),
     ):
-        if ours.dim != theirs.dim:
+        if own.dim != theirs.dim:
             raise DimensionError(
-                f"its {side} vectors have {theirs.dim} dimensions, those of {dataset.name} {ours.dim}",
+                f"its {side} vectors have {theirs.dim} dimensions, those of {dataset.name} {own.dim}",
                 where=other.name,
                 remedy="Embed both with the same encoder",
             )
+    ours = Provenance(
+        query_encoder=dataset.queries.encoder,
+        document_encoder=dataset.documents.encoder,
+        query_canaries=Canaries.pick(dataset.queries, dataset.query_texts),
+        document_canaries=Canaries.pick(dataset.documents, dataset.document_texts),
+    )
+    recognising(Adapter(BilinearOperator(Zero(dataset.queries.dim, dataset.documents.dim)), provenance=ours), other)
     if not other.labelled:
         raise LabelError(
             "no judged query has both an embedding and a relevant document in the corpus",
@@ -115,9 +125,7 @@ def look_elsewhere(
     check_tolerance(tolerance)
     found = []
     for dataset in datasets:
-        adapter.check_queries(dataset.queries)
-        adapter.check_documents(dataset.documents)
-        assessed = assess(dataset, adapter, seed=seed)
+        assessed = assess(dataset, recognising(adapter, dataset), seed=seed)
         if assessed is not None:
             found.append(OffDomain(dataset.name, assessed.comparisons, tolerance))
     return tuple(found)

@@ -14,6 +14,7 @@ from askew.errors import ParameterError
 from askew.evaluation import Comparison, Evaluation, evaluate
 from askew.formats import list_splits, load_adapter, read_dataset, read_side_texts, read_split
 from askew.workflows.assess import MEASURES, assess_parts, depth_for, remembered, search_judged, trained_on
+from askew.workflows.recognise import recognising
 
 __all__ = ["Score", "default_split", "look_over", "score"]
 
@@ -104,7 +105,7 @@ def score(
         findings = (*told, *examine(dataset, similarity=similarity or "dot"), *strangers)
         base = search_judged(dataset, None, name="base", depth=depth_for(measures), similarity=similarity)
         return Score(str(split), evaluate(base, dataset.qrels, measures), (), findings)
-    held = load_adapter(adapter)
+    held = recognising(load_adapter(adapter), dataset, folder)
     held = replace(held, similarity=similarity or held.similarity)
     parts = assess_parts(dataset, held, held.provenance.seen, measures=measures, seed=seed)
     comparisons = tuple((subset, comparison) for subset, found in parts for comparison in found.comparisons)

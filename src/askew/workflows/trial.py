@@ -16,6 +16,7 @@ from askew.workflows.assess import MEASURES, Assessment, Parts, assess_parts, re
 from askew.workflows.compare import SystemComparison, compare_systems
 from askew.workflows.fit import Fit
 from askew.workflows.nearest import assess_nearest
+from askew.workflows.recognise import recognising
 
 __all__ = ["Trial", "in_service", "try_out"]
 
@@ -125,9 +126,7 @@ def in_service(path: str | PathLike[str], train: Dataset, test: Dataset | None) 
             where=path,
             remedy="Name a --test-split, or fit on some --labels of the split, which leaves the others to test on",
         )
-    old = load_adapter(path)
-    old.check_queries(train.queries)
-    old.check_documents(train.documents)
+    old = recognising(load_adapter(path), train)
     seen = remembered(old)
     labelled = set(train.labelled)
     if all(query in labelled or (seen is not None and seen.knows_query(query)) for query in test.qrels.queries):
