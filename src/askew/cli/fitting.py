@@ -164,6 +164,7 @@ def fit(
             seed=seed,
             findings=findings,
             command=shlex.join(["askew", *sys.argv[1:]]),
+            data=data,
             progress=named("cross-fitting"),
         )
     _print(delivery, as_json=as_json, quiet=quiet)

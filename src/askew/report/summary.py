@@ -39,6 +39,7 @@ class Verdict(Record):
         gain: the nested cross-fitted mean gain over the base; None where there were too few labels for one.
         standard_error: its standard error, over queries.
         threshold: the gain that had to be exceeded, in the unit of `gain`.
+        traffic: the share of traffic that comes back to labelled documents, which the gain was measured for.
     """
 
     decision: Literal["adapt", "keep"]
@@ -46,6 +47,7 @@ class Verdict(Record):
     gain: float | None = None
     standard_error: float | None = None
     threshold: float | None = None
+    traffic: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,11 +242,21 @@ class OperatorFacts(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction(Record):
-    """How to get the same result again: the command line, the seed if any, the data's fingerprint."""
+    """How to get the same result again, and where things are.
+
+    Attributes:
+        command: the command line.
+        seed: if there was one.
+        fingerprint: of the data.
+        adapter: the folder of the adapter that was written; "" if none was.
+        data: the folder that the labels were read from; "" if there is none.
+    """
 
     command: str
     seed: int | None = None
     fingerprint: str = ""
+    adapter: str = ""
+    data: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
