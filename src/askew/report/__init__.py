@@ -3,7 +3,6 @@
 Nothing here opens or writes a file: the caller does. matplotlib and jinja2 are imported when first used.
 """
 
-from askew.report._words import FEW
 from askew.report.cases import Move, NearestLabel, QueryCase, QueryGain, RankedDocument
 from askew.report.curves import Mark, Series, curves_figure, drift_figure, learning_figure
 from askew.report.figures import comparison_figure, gains_figure, spectrum_figure, strength_figure
@@ -28,7 +27,6 @@ from askew.report.summary import (
 )
 
 __all__ = [
-    "FEW",
     "Candidate",
     "Chosen",
     "Comparison",

@@ -117,7 +117,7 @@ def learning_figure(learning: Learning | None, *, measure: str = "nDCG@10") -> s
         "learning",
         [_by_labels("measured", measured), _by_labels("forecast", ahead)],
         title="Gain by number of labels",
-        description=f"Cross-fitted gain in {measure} over the base, measured and forecast, with 90% bands: "
+        description=f"Cross-fitted gain in {measure} over the base, measured and forecast, with 95% bands: "
         f"{learning.sentence}.",
         x_label="labelled queries",
         y_label=f"gain in {measure}",

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from askew.report import _words
 from askew.report._paint import BANDS
+from askew.report.advice import next_steps
 from askew.report.curves import drift_figure, learning_figure
+from askew.report.expect import expected, memory, unalike
 from askew.report.figures import (
     comparison_figure,
     gains_figure,
@@ -79,7 +81,11 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
     rows = sort_gains(summary.per_query)
     return {
         "crowded": len({c.name for c in summary.candidates if (c.strength or 0) > 0}) > BANDS,
+        "expected": expected(summary),
         "few": _words.FEW,
+        "memory": memory(summary),
+        "steps": next_steps(summary),
+        "unalike": unalike(summary),
         "rows": _ends(rows),
         "left_out": max(0, len(rows) - _ROWS),
         "helped": helped,

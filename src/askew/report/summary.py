@@ -109,7 +109,7 @@ class Geometry(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class LearningPoint(Record):
-    """The gain at one number of labels, with a nominal 90% interval; measured, or forecast."""
+    """The gain at one number of labels, with a nominal 95% interval; measured, or forecast."""
 
     labels: float
     gain: float
@@ -127,12 +127,19 @@ class Learning(Record):
         labels: how many there are.
         points: ascending; the measured ones, then the forecast from the last of them on.
         pays_from: labels from which a verdict is expected to say adapt; None if that is not in sight.
+        twice: what twice as many labels are expected to add to the gain; None if that was not asked.
     """
 
     sentence: str
     labels: float
     points: tuple[LearningPoint, ...]
     pays_from: float | None = None
+    twice: LearningPoint | None = None
+
+    @property
+    def rows(self) -> tuple[LearningPoint, ...]:
+        """The points of a table: a forecast for the labels that there are says again what was measured."""
+        return tuple(point for point in self.points if point.measured or point.labels > self.labels)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from askew.workflows.trial import Trial
 __all__ = ["summarise"]
 
 _CHOSEN_BY = "the mean gain in nDCG@100 over the base, less half its standard error"
+_FEW = 50  # test queries; fewer are printed, not judged
 _CASES = 10  # queries listed as most helped, and as most hurt
 _DOCUMENTS = 5  # shown for each, before and after
 _TEXT = 300  # characters of a document
@@ -127,7 +128,7 @@ def _test_says(fitted: Fit, trial: Trial) -> str:
             f" On {where} it does {'gain' if kept else 'lose'}, {found.difference:+.4f}. The verdict rests on the "
             "labels alone, and a test never changes it: more labels would tell more."
         )
-    if found.n < report.FEW:
+    if found.n < _FEW:
         return ""
     numbers = f"{found.difference:+.4f} ({found.confidence:.0%} interval {found.low:+.4f} to {found.high:+.4f})"
     if gains or loses:
