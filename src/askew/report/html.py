@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from askew.report import _words
 from askew.report._paint import BANDS
 from askew.report.advice import next_steps
+from askew.report.bands import bands, rescues, tally, tied
 from askew.report.curves import drift_figure, learning_figure
 from askew.report.expect import expected, memory, unalike
 from askew.report.figures import (
@@ -16,7 +17,6 @@ from askew.report.figures import (
     sort_gains,
     spectrum_figure,
     strength_figure,
-    tally,
 )
 from askew.report.seen import MEANINGS, seen_figure, seen_rows
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["render_html"]
 
 _CASES = 10
-# Both ends of the sorted gains; a table of more is slow to open, and the JSON holds them all.
-_ROWS = 5_000
+# Both ends of the sorted gains; nobody reads more, and the JSON report holds them all.
+_ROWS = 200
 
 
 def render_html(summary: FitSummary) -> str:
@@ -81,6 +81,8 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
     rows = sort_gains(summary.per_query)
     return {
         "crowded": len({c.name for c in summary.candidates if (c.strength or 0) > 0}) > BANDS,
+        "bands": bands(summary.per_query),
+        "rescues": rescues(summary.per_query),
         "expected": expected(summary),
         "few": _words.FEW,
         "memory": memory(summary),
@@ -91,7 +93,10 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
         "helped": helped,
         "unchanged": unchanged,
         "hurt": hurt,
-        "cases": (("Most helped", summary.helped[:_CASES]), ("Most hurt", summary.hurt[:_CASES])),
+        "cases": [
+            (heading, found[:_CASES], tied(found[:_CASES], summary.per_query))
+            for heading, found in (("Most helped", summary.helped), ("Most hurt", summary.hurt))
+        ],
         "seen": seen_rows(summary),
         "meanings": MEANINGS,
         "prior": next((c for c in summary.candidates if c.strength is None), None),

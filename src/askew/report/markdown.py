@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from askew.report._words import FEW, count, number, p_value, percent, presentable, shorten, signed, strength
 from askew.report.advice import next_steps
+from askew.report.bands import bands, rescues
 from askew.report.expect import expected, memory, unalike
 from askew.report.seen import MEANINGS, seen_rows
 
@@ -33,6 +34,7 @@ def render_markdown(summary: FitSummary) -> str:
         _expected(shown),
         _next(shown),
         _comparisons(shown),
+        _kinds(shown),
         _elsewhere(shown.elsewhere),
         _candidates(shown),
         _learning(shown),
@@ -84,6 +86,23 @@ def _comparisons(summary: FitSummary) -> str:
     rows = [(_text(row.measure), count(row.n), number(row.base), number(row.headroom)) for row in whole]
     told = "No correction was tried, so there is nothing to compare with the base.\n\n"
     return "## The base\n\n" + told + _table(("measure", "n", "base", "headroom"), rows, words=1)
+
+
+def _kinds(summary: FitSummary) -> str:
+    head = (f"base {_text(summary.compared_by)}", "queries", "helped", "unchanged", "hurt", "mean gain", "share")
+    rows = [
+        (
+            row.name,
+            count(row.n),
+            count(row.helped),
+            count(row.unchanged),
+            count(row.hurt),
+            signed(row.gain),
+            signed(row.share),
+        )
+        for row in bands(summary.per_query)
+    ]
+    return f"## Which queries gain\n\n{rescues(summary.per_query)}\n\n" + _table(head, rows, words=1) if rows else ""
 
 
 def _elsewhere(comparisons: Sequence[Comparison]) -> str:

@@ -16,7 +16,7 @@ from askew.operators import BilinearOperator, Factored
 from askew.workflows.assess import DEPTH, Assessment
 from askew.workflows.fit import Fit
 from askew.workflows.learning import recorded
-from askew.workflows.moves import explain, nearest_labels
+from askew.workflows.moves import explain, largest, nearest_labels
 from askew.workflows.trial import Trial
 
 __all__ = ["summarise"]
@@ -183,7 +183,7 @@ def _geometry(fitted: Fit) -> report.Geometry | None:
 def _line(candidate: Candidate) -> str:
     """The line of the picture that a candidate is a point of."""
     if candidate.estimator is None:
-        return candidate.prior
+        return "base" if candidate.prior in ("identity", "zero") else candidate.prior
     bound = "" if candidate.rank is None else f", rank {candidate.rank}"
     return f"{candidate.estimator}, {candidate.family}{bound}"
 
@@ -224,12 +224,10 @@ def _cases(
     found: Assessment, fitted: Fit, train: Dataset, test: Dataset
 ) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
     """The queries most helped and most hurt."""
-    gains = sorted(_per_query(found, test), key=lambda query: (-query.gain, query.query_id))
-    helped = [query for query in gains if query.gain > 0][:_CASES]
-    hurt = [query for query in reversed(gains) if query.gain < 0][:_CASES]
+    runs = found.base_run, found.adapted_run
+    helped, hurt = largest(_per_query(found, test), test, runs, most=_CASES, depth=DEPTH)
     seen = fitted.candidate.provenance.seen
     nearest = nearest_labels([query.query_id for query in helped + hurt], train, test)
-    runs = found.base_run, found.adapted_run
 
     def case(query: report.QueryGain) -> report.QueryCase:
         near = nearest.get(query.query_id)
