@@ -56,8 +56,8 @@ def test_keep_leads_to_labels_and_to_select(untested: FitSummary) -> None:
     steps = next_steps(told(untested, command="askew fit DATA -o a"))
     assert [step.command for step in steps] == ["", "askew fit DATA -o a", "askew select 'my data'"]
     assert steps[1].words == (
-        "From about 600 labels in all, adapting is expected to pay: label that many: add them to the judgements, then "
-        "run again"
+        "From about 600 labels in all, adapting is expected to pay, so label that many: add them to the judgements, "
+        "then run again"
     )
     assert len(next_steps(told(untested, data=""))) == 2
     assert not next_steps(told(untested, command="askew.fit", data=""))[1].command  # that is no command

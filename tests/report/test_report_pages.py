@@ -222,7 +222,7 @@ def test_keep_is_told_as_an_answer(make_summary: Any, untested: FitSummary) -> N
         assert "Keep your base" in text
         assert untested.verdict.sentence in text
         assert "the base alone" in text
-        assert "error:" not in text.lower()
+        assert "error:" not in text.lower().replace("standard error:", "")
         assert render_markdown(summary).splitlines()[2].startswith("**Keep your base.** ")
     assert "nDCG@10, not written" in Page(render_html(kept)).text
 
@@ -369,6 +369,20 @@ def test_candidates_level_with_the_best_are_counted(full: FitSummary) -> None:
     prior = dataclasses.replace(full.candidates[0], mean=level)
     held = dataclasses.replace(full, candidates=(prior, *full.candidates[1:]))
     assert ", the base among them" in Page(render_html(held)).text
+
+
+def test_every_link_leads_to_a_section_and_every_word_is_explained(full: FitSummary, untested: FitSummary) -> None:
+    alone = dataclasses.replace(full, comparisons=full.comparisons[:1], drift=None, learning=None, operator=None)
+    for summary in (full, untested, alone, dataclasses.replace(untested, candidates=(), operator=None)):
+        html = render_html(summary)
+        page = Page(html)
+        links = [value.removeprefix("#") for name, value in page.attributes if name == "href" and value != "#"]
+        heads = re.findall(r'<h2 id="([^"]+)"', html)
+        assert [link for link in links if link in heads] == heads
+        assert html.count("<h2") == len(heads)
+        for word in ("nDCG@10:", "standard error:", "shared, dual:"):
+            assert word in page.text
+    assert "hold half of the change" in Page(render_html(full)).text
 
 
 def test_ten_cases_a_side_are_shown(full: FitSummary) -> None:

@@ -41,7 +41,7 @@ def _use(summary: FitSummary) -> list[Step]:
     adapter = shlex.quote(summary.reproduction.adapter or "adapter")
     return [
         Step(
-            "Adapt your query vectors, and search the index you have with them: stored documents stay as they are",
+            "Adapt your query vectors, and search the index you have with them; stored documents stay as they are",
             f"askew apply {adapter} queries.npy -o adapted.npy",
         ),
         Step(
@@ -72,7 +72,7 @@ def _labels(summary: FitSummary) -> str:
             "More labels are not expected to change this answer within 16 times as many; to be sure of it, label "
             f"{count(round(2 * curve.labels))} queries in all"
         )
-    return f"From about {count(round(curve.pays_from))} labels in all, adapting is expected to pay: label that many"
+    return f"From about {count(round(curve.pays_from))} labels in all, adapting is expected to pay, so label that many"
 
 
 def _added(curve: Learning) -> str:

@@ -18,6 +18,7 @@ from askew.report.figures import (
     spectrum_figure,
     strength_figure,
 )
+from askew.report.glossary import GLOSSARY, spread_words
 from askew.report.seen import MEANINGS, seen_figure, seen_rows
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
         "rescues": rescues(summary.per_query),
         "expected": expected(summary),
         "few": _words.FEW,
+        "glossary": GLOSSARY,
+        "sections": _sections(summary),
+        "spread": spread_words(summary.operator.singular_values) if summary.operator else "",
         "memory": memory(summary),
         "steps": next_steps(summary),
         "unalike": unalike(summary),
@@ -103,6 +107,28 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
         "best": next((c for c in summary.candidates if c.chosen), None),
         "findings": sorted(summary.findings, key=_gravity),
     }
+
+
+def _sections(summary: FitSummary) -> list[tuple[str, str]]:
+    """Anchors and short names of the sections that the page has, in its order."""
+    compared = bool(summary.comparisons) and summary.tried
+    there = [
+        ("expect", "what to expect", bool(expected(summary))),
+        ("next", "what to do next", True),
+        ("queries", "who gains", bool(summary.per_query)),
+        ("compared", "base and adapted", compared),
+        ("seen", "seen or new", compared and len(seen_rows(summary)) > 1),
+        ("elsewhere", "other data", bool(summary.elsewhere)),
+        ("strength-chosen", "strength", bool(summary.candidates)),
+        ("labels", "more labels", summary.learning is not None),
+        ("thresholds", "thresholds", summary.drift is not None),
+        ("cases", "single queries", bool(summary.helped or summary.hurt)),
+        ("data", "the data", True),
+        ("again", "to get this again", True),
+        ("operator", "the correction", True),
+        ("words", "words", True),
+    ]
+    return [(anchor, name) for anchor, name, shown in there if shown]
 
 
 def _ends(rows: list[QueryGain]) -> list[tuple[int, QueryGain]]:

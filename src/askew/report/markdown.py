@@ -89,7 +89,15 @@ def _comparisons(summary: FitSummary) -> str:
 
 
 def _kinds(summary: FitSummary) -> str:
-    head = (f"base {_text(summary.compared_by)}", "queries", "helped", "unchanged", "hurt", "mean gain", "share")
+    head = (
+        f"base {_text(summary.compared_by)}",
+        "queries",
+        "helped",
+        "unchanged",
+        "hurt",
+        "mean gain",
+        "share of the gain",
+    )
     rows = [
         (
             row.name,
