@@ -89,6 +89,14 @@ def test_every_gain_is_named_once_and_related_to_the_others(full: FitSummary) ->
         assert words in told_, words
     recurring = dataclasses.replace(full, verdict=dataclasses.replace(full.verdict, traffic=1.0))
     assert "beside it is +0.0211 (all documents)" in " ".join(expected(recurring))
+    mixed = dataclasses.replace(full, verdict=dataclasses.replace(full.verdict, traffic=0.3))
+    assert "30\xa0% of them over all documents and the rest over unseen ones" in " ".join(expected(mixed))
+    assert "beside it" not in " ".join(expected(mixed))
+
+
+def test_on_keep_the_correction_would_have_brought_it(full: FitSummary, untested: FitSummary) -> None:
+    kept = dataclasses.replace(full, verdict=untested.verdict)
+    assert expected(kept)[0].startswith("In use nothing changes; the correction would have brought about +0.0211 in")
 
 
 def test_without_a_test_the_nested_gain_is_what_to_expect(full: FitSummary, untested: FitSummary) -> None:

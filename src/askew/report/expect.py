@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from askew.report._words import FEW, count, number, signed
+from askew.report._words import FEW, count, number, percent, signed
 from askew.report.seen import seen_rows
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _in_use(summary: FitSummary) -> str:
         if kept or gain is None:
             return "In use nothing changes: what was written is the base." if kept else ""
         return f"In use, expect about the nested gain, {signed(gain)} in {summary.measure}."
-    start = "In use nothing changes. Had it been written, expect" if kept else "In use, expect"
+    start = "In use nothing changes; the correction would have brought" if kept else "In use, expect"
     told = (
         f"{start} about {signed(whole.difference)} in {whole.measure} for queries like the test's (test, all documents)"
     )
@@ -50,12 +50,16 @@ def _decided(summary: FitSummary) -> str:
     verdict = summary.verdict
     if verdict.gain is None:
         return ""
-    about = "unseen" if verdict.traffic < 0.5 else "all"
+    about = "unseen" if verdict.traffic == 0 else "all"
+    mixed = 0 < verdict.traffic < 1
+    where = f"over {about} documents"
+    if mixed:
+        where = f"{percent(verdict.traffic)} of them over all documents and the rest over unseen ones"
     told = (
-        f"What decided is the nested gain, {signed(verdict.gain)}: from the training queries, over {about} documents, "
-        "with the choice of settings made anew for each part"
+        f"What decided is the nested gain, {signed(verdict.gain)}: from the training queries, {where}, with the choice "
+        "of settings made anew for each part"
     )
-    beside = _row(summary, about)
+    beside = None if mixed else _row(summary, about)
     if beside is None:
         return f"{told}."
     return f"{told}; the test's number to set beside it is {signed(beside.difference)} ({about} documents)."
