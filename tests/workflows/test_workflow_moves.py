@@ -1,4 +1,4 @@
-"""Moves: places, what changed places, and memory told from geometry, on runs written by hand."""
+"""Moves: places, what changed places, and memory told from what was learned, on runs written by hand."""
 
 from __future__ import annotations
 
