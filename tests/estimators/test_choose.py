@@ -14,6 +14,7 @@ import pytest
 from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
 from askew.errors import ParameterError
 from askew.estimators import Candidate, Choice, Estimator, Labels, Mining, Path, Ridge, Setting, Softmax, choose
+from askew.estimators.choose import _reason
 from askew.estimators.paths import Family
 from askew.linalg.fixed import Float64Array, FloatArray
 from askew.operators import Dense, Identity, Term, Zero
@@ -312,6 +313,26 @@ def test_no_gain_is_no_reason_to_adapt_even_at_a_threshold_of_zero() -> None:
     )
     assert found.verdict.decision == "keep"
     assert found.verdict.reason.startswith("no gain was found")
+
+
+@pytest.mark.parametrize(
+    ("gain", "error", "threshold", "words"),
+    [
+        (
+            0.0609,
+            0.0104,
+            1.0,
+            "(standard error 0.0104), is 5.9 standard errors above zero, and more than 1 was asked for",
+        ),
+        (0.0096, 0.01, 1.0, "cannot be told from noise: it is 0.96 standard errors above zero, and more than 1 was"),
+        (0.02, 0.01, 2.5, "it is 2.0 standard errors above zero, and more than 2.5 was asked for"),
+        (0.01, 0.01, 1.0, "it is 1.0 standard errors above zero"),
+        (0.01, 0.0, 1.0, "is above zero on every query alike"),
+        (-0.01, 0.01, 1.0, "no gain was found: -0.0100 on unseen queries and documents (standard error 0.0100)"),
+    ],
+)
+def test_a_reason_counts_standard_errors(gain: float, error: float, threshold: float, words: str) -> None:
+    assert words in _reason(gain > threshold * error, gain, error, threshold, 0.0)
 
 
 @pytest.mark.parametrize("traffic", [0.0, 0.5, 1.0])

@@ -155,7 +155,7 @@ def make_verdict(decision: Literal["adapt", "keep"]) -> Verdict:
 
 
 def make_candidates() -> tuple[Candidate, ...]:
-    prior = Candidate(name="keep the prior", strength=None, mean=0.3230, standard_error=0.0110)
+    prior = Candidate(name="base", strength=None, mean=0.3230, standard_error=0.0110)
     return (
         prior,
         *(

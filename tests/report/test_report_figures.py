@@ -184,7 +184,7 @@ def test_strengths_are_labelled_at_decades(full: FitSummary, strengths: tuple[fl
     points = tuple(Candidate(name="x", strength=s, mean=0.3, standard_error=0.01) for s in strengths)
     svg = strength_figure(dataclasses.replace(full, candidates=points))
     shown = [text.text for text in ET.fromstring(svg).iter(f"{_SVG}text")]
-    assert shown[: shown.index("strength of the pull towards the prior")] == labels
+    assert shown[: shown.index("strength of the pull towards the base")] == labels
 
 
 def test_seen_and_unseen_stand_at_their_means(full: FitSummary) -> None:
@@ -230,7 +230,7 @@ def test_a_chosen_prior_is_named(full: FitSummary) -> None:
     prior = dataclasses.replace(full.candidates[0], chosen=True)
     rest = [dataclasses.replace(c, chosen=False) for c in full.candidates[1:]]
     svg = strength_figure(dataclasses.replace(full, candidates=(prior, *rest)))
-    assert "keep the prior (chosen)" in svg
+    assert "base (chosen)" in svg
     assert "mark-chosen" not in svg
 
 

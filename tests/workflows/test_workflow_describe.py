@@ -103,7 +103,7 @@ def test_the_summary_says_what_the_fit_found(delivery: Delivery, train: Dataset)
         (f"{choice.chosen.estimator}, {choice.chosen.family}", choice.chosen.strength)
     ]
     lines = list(dict.fromkeys(candidate.name for candidate in summary.candidates))
-    assert lines == ["identity", "ridge, dual", "ridge, shared"]
+    assert lines == ["base", "ridge, dual", "ridge, shared"]
     subsets = [row.subset for row in summary.comparisons]
     assert subsets == ["all", "all", "unseen", "unseen", "negative only"]
     assert (summary.reproduction.command, summary.reproduction.seed) == ("how", 4)

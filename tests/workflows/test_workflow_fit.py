@@ -12,7 +12,7 @@ from askew.errors import ParameterError
 from askew.estimators import Labels
 from askew.operators import Identity
 from askew.workflows.footing import rank_score
-from askew.workflows.summarise import _disagreement
+from askew.workflows.summarise import _test_says
 
 
 @pytest.fixture
@@ -74,17 +74,31 @@ def test_two_encoders_without_an_alignment_are_warned_about(pointing: Dataset) -
         (0.0, "keep", 0.01, 0.05, "On the test queries and unseen documents it does gain, +0.0300."),
         (1.0, "keep", 0.01, 0.05, "On the test queries and all documents it does gain, +0.0300."),
         (0.0, "adapt", -0.05, -0.01, "On the test queries and unseen documents it does lose, +0.0300."),
-        (0.0, "keep", -0.01, 0.05, ""),
-        (0.0, "adapt", 0.01, 0.05, ""),
+        (0.0, "keep", -0.01, 0.05, "The test finds no clear gain either: on the test queries and unseen documents"),
+        (0.0, "adapt", -0.01, 0.05, "The test leaves it open: on the test queries and unseen documents the difference"),
+        (0.0, "keep", -0.05, -0.01, "The test confirms it: on the test queries and unseen documents the difference"),
+        (
+            1.0,
+            "adapt",
+            0.01,
+            0.05,
+            "The test confirms it: on the test queries and all documents the gain is +0.0300 (95% interval +0.0100",
+        ),
     ],
 )
-def test_a_test_that_says_otherwise_is_said(traffic: float, decision: str, low: float, high: float, said: str) -> None:
-    fitted: Any = SimpleNamespace(choice=SimpleNamespace(verdict=SimpleNamespace(traffic=traffic, decision=decision)))
-    row = SimpleNamespace(low=low, high=high, difference=0.03)
+def test_what_a_test_says_of_the_verdict_is_said(
+    traffic: float, decision: str, low: float, high: float, said: str
+) -> None:
+    fitted: Any = SimpleNamespace(
+        choice=SimpleNamespace(verdict=SimpleNamespace(traffic=traffic, decision=decision, queries=60))
+    )
+    row = SimpleNamespace(low=low, high=high, difference=0.03, n=50, confidence=0.95)
     trial: Any = SimpleNamespace(comparisons=[("all", row), ("unseen", row)])
-    sentence = _disagreement(fitted, trial)
-    assert sentence.startswith(f" {said}") if said else not sentence
-    assert not _disagreement(fitted, SimpleNamespace(comparisons=[]))  # type: ignore[arg-type]  # a stand-in
+    sentence = _test_says(fitted, trial)
+    assert sentence.startswith(f" {said}")
+    row.n = 49  # too few to confirm anything
+    assert bool(_test_says(fitted, trial)) == ("confirms" not in said and "The test" not in said)
+    assert not _test_says(fitted, SimpleNamespace(comparisons=[]))  # type: ignore[arg-type]  # a stand-in
 
 
 def test_the_choice_looks_to_rank_100_and_the_verdict_to_rank_10() -> None:

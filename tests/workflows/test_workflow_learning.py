@@ -304,8 +304,22 @@ def test_a_forecast_starts_from_what_was_measured() -> None:
     points = recorded(bent).points
     assert points[4].gain == points[3].gain == 0.06
     assert [(point.low, point.high) for point in points[:2]] == [
-        pytest.approx((gain - 0.01645, gain + 0.01645)) for gain in (0.02, 0.03)
+        pytest.approx((gain - 0.0196, gain + 0.0196)) for gain in (0.02, 0.03)
     ]
+    rows = recorded(bent).rows
+    assert [row.labels for row in rows] == [20, 40, 80, 160, 320, 640]  # the labels there are, once
+
+
+def test_what_twice_the_labels_add_is_told_with_its_own_interval() -> None:
+    curve = curve_of([0.02, 0.03, 0.035, 0.04])
+    twice, more = curve.forecast(2), recorded(curve).twice
+    assert more is not None
+    assert more.labels == 320
+    assert more.gain == pytest.approx(twice.value - 0.04)
+    assert more.high - more.low < twice.high - twice.low
+    assert f"320 are expected to bring {more.gain:+.4f} more" in curve.reason
+    assert (", possibly none" in curve.reason) == (more.low <= 0)
+    assert "possibly none (95% interval" in curve_of([0.04, 0.03, 0.035, 0.03]).reason
 
 
 def test_a_verdict_stands() -> None:

@@ -1,4 +1,4 @@
-"""Moves: places, what changed places, and memory told from geometry, on runs written by hand."""
+"""Moves: places, what changed places, and memory told from what was learned, on runs written by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from askew.adapters import Seen
 from askew.data import Dataset, EmbeddingSet, Qrels, Run
 from askew.report import Move, NearestLabel, QueryGain
-from askew.workflows.moves import explain, nearest_labels
+from askew.workflows.moves import explain, largest, nearest_labels
 
 CORPUS = tuple("abcdefgh")
 
@@ -80,7 +80,7 @@ def test_the_document_that_counts_most_is_told() -> None:
 @pytest.mark.parametrize(
     ("positives", "words"),
     [
-        ("", "past 3 documents. Geometry"),
+        ("", "past 3 documents. Learned from other documents"),
         ("a", "past 3 documents, 1 of which was a right answer in training."),
         ("abc", "past 3 documents, all of which were right answers in training."),
     ],
@@ -92,7 +92,7 @@ def test_what_it_passed_is_known_or_not(positives: str, words: str) -> None:
     assert found.others_known == len(positives)
 
 
-def test_memory_is_told_from_geometry() -> None:
+def test_memory_is_told_from_what_was_learned() -> None:
     known = Seen.of(queries=(), positives="d", negatives=())
     passers = Seen.of(queries=(), positives="ab", negatives=())
 
@@ -107,16 +107,54 @@ def test_memory_is_told_from_geometry() -> None:
         "Memory: that document was a right answer in training, if not for the nearest training query (cosine 0.83)."
     )
     assert because("abcd", "dabc", seen=passers, nearest=near(shares=False)) == (
-        "Geometry, not memory: that document was no right answer in training; the nearest training query (cosine 0.83) "
-        "asks for others."
+        "Learned from other documents, not memory: no label named that document; the nearest training query (cosine "
+        "0.83) asks for others. It passed even 2 that labels named."
     )
-    assert because("abcd", "dabc") == "Geometry, not memory: that document was no right answer in training."
+    assert because("abcd", "dabc") == "Learned from other documents, not memory: no label named that document."
     assert because("dabc", "abcd", seen=passers) == (
-        "Memory of other queries: most of what passed it was a right answer in training."
+        "Memory of other queries: most of what passed it are documents that labels named for other queries."
     )
     alone = moved("ad", "da", rose=True, seen=Seen.of(queries=(), positives="a", negatives=()))
     assert "past 1 document, which was a right answer in training." in alone.sentence
-    assert because("dabce", "abced", seen=passers).startswith("Geometry")  # two of four are not most
+    assert because("dabce", "abced", seen=passers).startswith("A side effect")  # two of four are not most
+
+
+def test_a_fall_has_other_reasons_than_a_rise() -> None:
+    known = Seen.of(queries=(), positives="d", negatives=())
+    plain = moved("dabc", "abcd", rose=False).sentence
+    assert plain.endswith("most of what passed it was named by no label, nor was the document that fell.")
+    fell = moved("dabc", "abcd", rose=False, seen=known).sentence
+    assert fell.endswith("in spite of memory, as a label named the document that fell.")
+    fell = moved("dabc", "abcd", rose=False, seen=known, nearest=near(shares=True)).sentence
+    assert fell.endswith("in spite of memory, as the nearest training query (cosine 0.83) shares a right answer.")
+
+
+def test_of_equal_gains_the_longest_way_comes_first() -> None:
+    gains = [
+        QueryGain(query_id=name, text="", base=0.0, adapted=gain) for name, gain in (("p", 1), ("q", 1), ("r", 0.5))
+    ]
+    gains += [
+        QueryGain(query_id="s", text="", base=0.5, adapted=0.25),
+        QueryGain(query_id="t", text="", base=1, adapted=1),
+    ]
+    held = task({name: {"d": 1} for name in "pqrst"}, **dict.fromkeys("pqrst", (1, 0)))
+    before = Run(
+        {
+            name: {one: -float(place) for place, one in enumerate(order)}
+            for name, order in (("p", "ad"), ("q", "abcd"), ("r", "abcefd"), ("s", "da"), ("t", "da"))
+        }
+    )
+    after = Run(
+        {
+            name: {one: -float(place) for place, one in enumerate(order)}
+            for name, order in (("p", "da"), ("q", "dabc"), ("r", "abdcef"), ("s", "ad"), ("t", "da"))
+        }
+    )
+    helped, hurt = largest(gains, held, (before, after), most=2, depth=100)
+    assert [query.query_id for query in helped] == ["q", "p"]
+    assert [query.query_id for query in hurt] == ["s"]
+    helped, _ = largest(gains, held, (before, after), most=1, depth=100)
+    assert [query.query_id for query in helped] == ["q"]
 
 
 def test_the_nearest_label_is_the_one_of_the_largest_cosine() -> None:

@@ -221,6 +221,7 @@ def fit(
             ],
             findings=findings,
             command=shlex.join(["askew", *sys.argv[1:]]),
+            data=data,
             progress=named("cross-fitting"),
             **settings,
         )

@@ -307,7 +307,16 @@ def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: f
     where = "unseen queries and documents" if traffic == 0 else "unseen queries over all documents"
     if 0 < traffic < 1:
         where = f"unseen queries, {traffic:.0%} of them over all documents and the rest over unseen ones"
-    found = f"{gain:+.4f} on {where} (standard error {error:.4f})"
-    if adapt:
-        return f"the gain, {found}, exceeds {threshold:g} standard error{'' if threshold == 1 else 's'}"
-    return f"the gain, {found}, cannot be told from noise" if gain > 0 else f"no gain was found: {found}"
+    found = f"the gain, {gain:+.4f} on {where} (standard error {error:.4f}),"
+    if gain <= 0:
+        return f"no gain was found: {gain:+.4f} on {where} (standard error {error:.4f})"
+    if error == 0:
+        return f"{found} is above zero on every query alike"
+    asked = f"{_times(gain / error, threshold)} standard errors above zero, and more than {threshold:g} was asked for"
+    return f"{found} is {asked}" if adapt else f"{found} cannot be told from noise: it is {asked}"
+
+
+def _times(ratio: float, threshold: float) -> str:
+    """A ratio to one decimal, or to as many as part it from the threshold."""
+    digits = next((digits for digits in (1, 2, 3) if round(ratio, digits) != round(threshold, digits)), 1)
+    return f"{ratio:.{digits}f}"

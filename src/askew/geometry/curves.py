@@ -15,12 +15,12 @@ __all__ = ["Forecast", "LearningCurve"]
 
 # From a score that hardly bends over any number of labels to one that stops rising after the first.
 _EXPONENTS = np.geomspace(0.05, 3.0, 120)
-_LEVELS = (0.05, 0.95)
+_LEVEL = 0.9
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A value read off a curve, with a nominal 90% interval; any of the three may be infinite."""
+    """A value read off a curve, with a nominal interval, of 90% by default; any of the three may be infinite."""
 
     value: float
     low: float
@@ -113,7 +113,7 @@ class LearningCurve:
         drawn = _values(self.draws, np.array([count]))[:, 0]
         return _forecast(_values(self._parameters(), np.array([count]))[0, 0], drawn)
 
-    def ahead(self, count: float) -> Forecast:
+    def ahead(self, count: float, *, level: float = _LEVEL) -> Forecast:
         """The score of the largest count, and what the curve adds from there to a number of labels.
 
         Three parameters seldom run through every point, and a forecast that starts beside the last score would
@@ -122,10 +122,24 @@ class LearningCurve:
         Raises:
             ParameterError: the number is not positive.
         """
-        start, score = self.last
-        here, there = self.at(start), self.at(count)
+        score, (added, drawn) = self.last[1], self._from_last(count)
+        return _forecast(score + added, score + self.simulated + drawn, level)
+
+    def added(self, count: float, *, level: float = _LEVEL) -> Forecast:
+        """What the curve adds from the largest count to a number of labels, by itself.
+
+        Its interval is narrower than that of the score there, most of whose doubt is about today's score.
+
+        Raises:
+            ParameterError: the number is not positive.
+        """
+        return _forecast(*self._from_last(count), level)
+
+    def _from_last(self, count: float) -> tuple[float, Float64Array]:
+        """The rise of the curve from the largest count, and (B,) that of each draw."""
+        start = self.last[0]
         drawn = _values(self.draws, np.array([start, count]))
-        return _forecast(score + there.value - here.value, score + self.simulated + drawn[:, 1] - drawn[:, 0])
+        return self.at(count).value - self.at(start).value, drawn[:, 1] - drawn[:, 0]
 
     @property
     def misfit(self) -> float:
@@ -185,9 +199,9 @@ def _reach(parameters: Float64Array, level: float) -> Float64Array:
     return np.where(above, 1.0, np.where(rising, count, np.inf))
 
 
-def _forecast(value: float, drawn: Float64Array) -> Forecast:
+def _forecast(value: float, drawn: Float64Array, level: float = _LEVEL) -> Forecast:
     # Not interpolated, as between a number and infinity there is nothing.
-    low, high = np.quantile(drawn, _LEVELS, method="nearest")
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], method="nearest")
     return Forecast(float(value), float(low), float(high))
 
 

@@ -117,7 +117,7 @@ def strength(figure: Figure, drawn: Sequence[Candidate], prior: Candidate | None
     labels = [plain(name, f"candidate {place}") for place, name in enumerate(names, start=1)]
     if prior is not None:
         handles.append(_prior(axes, prior))
-        labels.append("keep the prior" + " (chosen)" * prior.chosen)
+        labels.append("base" + " (chosen)" * prior.chosen)
     if level is not None:
         handles.append(axes.axhline(level, color=INK, linewidth=1.2, linestyle=(0, (1, 1.5)), gid="mark-level"))
         labels.append("best less 1 std. error")
@@ -174,7 +174,7 @@ def _strength_axis(axes: Axes, strengths: list[float]) -> None:
     ticks = _decades(strengths) or spread(strengths)
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xlim(strengths[0] / 1.8, strengths[-1] * 1.8)
-    axes.set_xlabel("strength of the pull towards the prior")
+    axes.set_xlabel("strength of the pull towards the base")
     axes.locator_params(axis="y", nbins=5)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from askew.errors import ParameterError
 from askew.report._paint import LOOKS, few_ticks, plain, spread
-from askew.report._svg import INK, MUTED, WIDTH, draw, panel, write
+from askew.report._svg import GAIN, INK, MUTED, WIDTH, draw, panel, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +63,7 @@ def curves_figure(
     y_label: str,
     marks: Sequence[Mark] = (),
     log_x: bool = False,
+    looks: Sequence[tuple[str, str]] = LOOKS,
 ) -> str:
     """Draw series as an ``<svg>`` element; "" for none.
 
@@ -75,6 +76,7 @@ def curves_figure(
         y_label: above the axis.
         marks: lines across.
         log_x: a logarithmic axis, with a tick where there is a point.
+        looks: colour and marker of each series.
 
     Raises:
         ParameterError: more series than can be told apart.
@@ -91,7 +93,7 @@ def curves_figure(
 
     def paint(figure: Figure) -> None:
         axes = panel(figure, (52, down, _RIGHT, down + 170))
-        handles = [_line(axes, one, place, *look) for place, (one, look) in enumerate(zip(series, LOOKS, strict=False))]
+        handles = [_line(axes, one, place, *look) for place, (one, look) in enumerate(zip(series, looks, strict=False))]
         handles += [_mark(axes, mark, dashes) for mark, dashes in zip(marks, cycle(_DASHES), strict=False)]
         _x_axis(axes, sorted({x for one in series for x in one.x}), log=log_x)
         axes.set_xlabel(plain(x_label, "x"))
@@ -117,7 +119,7 @@ def learning_figure(learning: Learning | None, *, measure: str = "nDCG@10") -> s
         "learning",
         [_by_labels("measured", measured), _by_labels("forecast", ahead)],
         title="Gain by number of labels",
-        description=f"Cross-fitted gain in {measure} over the base, measured and forecast, with 90% bands: "
+        description=f"Cross-fitted gain in {measure} over the base, measured and forecast, with 95% bands: "
         f"{learning.sentence}.",
         x_label="labelled queries",
         y_label=f"gain in {measure}",
@@ -127,7 +129,7 @@ def learning_figure(learning: Learning | None, *, measure: str = "nDCG@10") -> s
 
 
 def drift_figure(drift: Drift | None) -> str:
-    """The score that a share of the results lies at or above, before and after; "" for none."""
+    """The score that a share of the results lies at or above, base and adapted; "" for none."""
     if drift is None:
         return ""
     shares = [100 * row.share for row in drift.rows]
@@ -140,9 +142,10 @@ def drift_figure(drift: Drift | None) -> str:
         ],
         title="Scores before and after",
         description=f"Half of the first {drift.depth} results of {drift.queries} queries score {middle.base:.4g} or "
-        f"more before and {middle.adapted:.4g} or more after.",
+        f"more with the base and {middle.adapted:.4g} or more adapted.",
         x_label="results that pass, %",
         y_label="score",
+        looks=((MUTED, "s"), (GAIN, "o")),
     )
 
 

@@ -11,27 +11,18 @@ from typing import TYPE_CHECKING
 from askew.report import _paint
 from askew.report._svg import draw
 from askew.report._words import count, number, percent, signed, strength
+from askew.report.bands import tally
 
 if TYPE_CHECKING:
     from askew.report.cases import QueryGain
     from askew.report.summary import FitSummary
 
-__all__ = ["comparison_figure", "gains_figure", "sort_gains", "spectrum_figure", "strength_figure", "tally"]
-
-# A change below this is the rounding of two means, not a gain.
-_NOTHING = 1e-9
+__all__ = ["comparison_figure", "gains_figure", "sort_gains", "spectrum_figure", "strength_figure"]
 
 
 def sort_gains(per_query: Sequence[QueryGain]) -> list[QueryGain]:
     """From the most helped to the most hurt; equal gains by query id."""
     return sorted(per_query, key=lambda query: (-query.gain, query.query_id))
-
-
-def tally(per_query: Sequence[QueryGain]) -> tuple[int, int, int]:
-    """How many queries are helped, unchanged and hurt."""
-    helped = sum(query.gain > _NOTHING for query in per_query)
-    hurt = sum(query.gain < -_NOTHING for query in per_query)
-    return helped, len(per_query) - helped - hurt, hurt
 
 
 def gains_figure(summary: FitSummary) -> str:
@@ -68,14 +59,14 @@ def comparison_figure(summary: FitSummary) -> str:
 
 
 def strength_figure(summary: FitSummary) -> str:
-    """The cross-fitted score against the strength of the pull, with the prior's line and the choice."""
+    """The cross-fitted score against the strength of the pull, with the base's line and the choice."""
     drawn = [c for c in summary.candidates if c.strength is not None and c.strength > 0]
     if not drawn:
         return ""
     prior = next((c for c in summary.candidates if c.strength is None), None)
     best = next((c for c in summary.candidates if c.chosen), None)
     told = f" Chosen: strength {strength(best.strength)}, {number(best.mean)}." if best else ""
-    kept = f" Keeping the prior scores {number(prior.mean)}." if prior else ""
+    kept = f" The base scores {number(prior.mean)}." if prior else ""
     level = summary.level
     lined = f" Level with the best from {number(level)}, one standard error below it." if level is not None else ""
     return draw(
@@ -83,7 +74,7 @@ def strength_figure(summary: FitSummary) -> str:
         lambda figure: _paint.strength(figure, drawn, prior, level),
         height=206 + _paint.legend_height(drawn),
         title="Cross-fitted score by strength",
-        description=f"{count(len(drawn))} strengths tried.{told}{kept}{lined}",
+        description=f"{count(len(drawn))} corrections tried.{told}{kept}{lined}",
     )
 
 

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from askew.report import _words
 from askew.report._paint import BANDS
+from askew.report.advice import next_steps
+from askew.report.bands import bands, rescues, tally, tied
 from askew.report.curves import drift_figure, learning_figure
+from askew.report.expect import expected, memory, unalike
 from askew.report.figures import (
     comparison_figure,
     gains_figure,
     sort_gains,
     spectrum_figure,
     strength_figure,
-    tally,
 )
+from askew.report.glossary import GLOSSARY, spread_words
 from askew.report.seen import MEANINGS, seen_figure, seen_rows
 
 if TYPE_CHECKING:
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["render_html"]
 
 _CASES = 10
-# Both ends of the sorted gains; a table of more is slow to open, and the JSON holds them all.
-_ROWS = 5_000
+# Both ends of the sorted gains; nobody reads more, and the JSON report holds them all.
+_ROWS = 200
 
 
 def render_html(summary: FitSummary) -> str:
@@ -79,19 +82,53 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
     rows = sort_gains(summary.per_query)
     return {
         "crowded": len({c.name for c in summary.candidates if (c.strength or 0) > 0}) > BANDS,
+        "bands": bands(summary.per_query),
+        "rescues": rescues(summary.per_query),
+        "expected": expected(summary),
         "few": _words.FEW,
+        "glossary": GLOSSARY,
+        "sections": _sections(summary),
+        "spread": spread_words(summary.operator.singular_values) if summary.operator else "",
+        "memory": memory(summary),
+        "steps": next_steps(summary),
+        "unalike": unalike(summary),
         "rows": _ends(rows),
         "left_out": max(0, len(rows) - _ROWS),
         "helped": helped,
         "unchanged": unchanged,
         "hurt": hurt,
-        "cases": (("Most helped", summary.helped[:_CASES]), ("Most hurt", summary.hurt[:_CASES])),
+        "cases": [
+            (heading, found[:_CASES], tied(found[:_CASES], summary.per_query))
+            for heading, found in (("Most helped", summary.helped), ("Most hurt", summary.hurt))
+        ],
         "seen": seen_rows(summary),
         "meanings": MEANINGS,
         "prior": next((c for c in summary.candidates if c.strength is None), None),
         "best": next((c for c in summary.candidates if c.chosen), None),
         "findings": sorted(summary.findings, key=_gravity),
     }
+
+
+def _sections(summary: FitSummary) -> list[tuple[str, str]]:
+    """Anchors and short names of the sections that the page has, in its order."""
+    compared = bool(summary.comparisons) and summary.tried
+    there = [
+        ("expect", "what to expect", bool(expected(summary))),
+        ("next", "what to do next", True),
+        ("queries", "who gains", bool(summary.per_query)),
+        ("compared", "base and adapted", compared),
+        ("seen", "seen or new", compared and len(seen_rows(summary)) > 1),
+        ("elsewhere", "other data", bool(summary.elsewhere)),
+        ("strength-chosen", "strength", bool(summary.candidates)),
+        ("labels", "more labels", summary.learning is not None),
+        ("thresholds", "thresholds", summary.drift is not None),
+        ("cases", "single queries", bool(summary.helped or summary.hurt)),
+        ("data", "the data", True),
+        ("again", "to get this again", True),
+        ("operator", "the correction", True),
+        ("words", "words", True),
+    ]
+    return [(anchor, name) for anchor, name, shown in there if shown]
 
 
 def _ends(rows: list[QueryGain]) -> list[tuple[int, QueryGain]]:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from askew.report._words import FEW, count, number, p_value, percent, presentable, shorten, signed, strength
+from askew.report.advice import next_steps
+from askew.report.bands import bands, rescues
+from askew.report.expect import expected, memory, unalike
 from askew.report.seen import MEANINGS, seen_rows
 
 if TYPE_CHECKING:
@@ -28,7 +31,10 @@ def render_markdown(summary: FitSummary) -> str:
     parts = [
         f"# {_text(shown.title)}",
         _verdict(shown),
+        _expected(shown),
+        _next(shown),
         _comparisons(shown),
+        _kinds(shown),
         _elsewhere(shown.elsewhere),
         _candidates(shown),
         _learning(shown),
@@ -55,6 +61,21 @@ def _verdict(summary: FitSummary) -> str:
     return "\n\n".join(lines)
 
 
+def _expected(summary: FitSummary) -> str:
+    told = " ".join(map(_text, expected(summary)))
+    parts = [part for part in (memory(summary), unalike(summary)) if part]
+    known = " ".join(_text(part[:1].upper() + part[1:]) for part in parts)
+    return "\n\n".join(["## What to expect", told, *([known] if known else [])]) if told else ""
+
+
+def _next(summary: FitSummary) -> str:
+    steps = [
+        f"{_text(step.words)}:\n\n{_fenced(step.command)}" if step.command else f"{_text(step.words)}."
+        for step in next_steps(summary)
+    ]
+    return "\n\n".join(["## What to do next", *steps])
+
+
 def _comparisons(summary: FitSummary) -> str:
     if not summary.comparisons:
         return "No test queries were given: the evidence is the cross-fitted one."
@@ -65,6 +86,31 @@ def _comparisons(summary: FitSummary) -> str:
     rows = [(_text(row.measure), count(row.n), number(row.base), number(row.headroom)) for row in whole]
     told = "No correction was tried, so there is nothing to compare with the base.\n\n"
     return "## The base\n\n" + told + _table(("measure", "n", "base", "headroom"), rows, words=1)
+
+
+def _kinds(summary: FitSummary) -> str:
+    head = (
+        f"base {_text(summary.compared_by)}",
+        "queries",
+        "helped",
+        "unchanged",
+        "hurt",
+        "mean gain",
+        "share of the gain",
+    )
+    rows = [
+        (
+            row.name,
+            count(row.n),
+            count(row.helped),
+            count(row.unchanged),
+            count(row.hurt),
+            signed(row.gain),
+            signed(row.share),
+        )
+        for row in bands(summary.per_query)
+    ]
+    return f"## Which queries gain\n\n{rescues(summary.per_query)}\n\n" + _table(head, rows, words=1) if rows else ""
 
 
 def _elsewhere(comparisons: Sequence[Comparison]) -> str:
@@ -119,9 +165,9 @@ def _learning(summary: FitSummary) -> str:
             signed(point.gain),
             f"{signed(point.low)} to {signed(point.high)}",
         )
-        for point in summary.learning.points
+        for point in summary.learning.rows
     ]
-    head = ("", "labels", f"gain in {_text(summary.measure)}", "90% interval")
+    head = ("", "labels", f"gain in {_text(summary.measure)}", "95% interval")
     return f"## Labels\n\n{_text(told[:1].upper() + told[1:])}.\n\n" + _table(head, rows, words=1)
 
 
@@ -166,12 +212,16 @@ def _findings(findings: Sequence[HealthFinding]) -> str:
 
 def _again(summary: FitSummary) -> str:
     again = summary.reproduction
-    longest = max((len(run) for run in re.findall("`+", again.command)), default=0)
-    fence = "`" * max(3, longest + 1)  # a command may hold a fence of its own
     lines = [f"askew {_text(summary.askew_version)}"]
     lines += [f"seed {again.seed}"] if again.seed is not None else []
     lines += [f"fingerprint {_text(again.fingerprint)}"] if again.fingerprint else []
-    return f"## To get this again\n\n{fence}\n{again.command}\n{fence}\n\n{', '.join(lines)}"
+    return f"## To get this again\n\n{_fenced(again.command)}\n\n{', '.join(lines)}"
+
+
+def _fenced(command: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", command)), default=0)
+    fence = "`" * max(3, longest + 1)  # a command may hold a fence of its own
+    return f"{fence}\n{command}\n{fence}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int) -> str:

@@ -39,6 +39,7 @@ class Verdict(Record):
         gain: the nested cross-fitted mean gain over the base; None where there were too few labels for one.
         standard_error: its standard error, over queries.
         threshold: the gain that had to be exceeded, in the unit of `gain`.
+        traffic: the share of traffic that comes back to labelled documents, which the gain was measured for.
     """
 
     decision: Literal["adapt", "keep"]
@@ -46,6 +47,7 @@ class Verdict(Record):
     gain: float | None = None
     standard_error: float | None = None
     threshold: float | None = None
+    traffic: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +109,7 @@ class Geometry(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class LearningPoint(Record):
-    """The gain at one number of labels, with a nominal 90% interval; measured, or forecast."""
+    """The gain at one number of labels, with a nominal 95% interval; measured, or forecast."""
 
     labels: float
     gain: float
@@ -125,12 +127,19 @@ class Learning(Record):
         labels: how many there are.
         points: ascending; the measured ones, then the forecast from the last of them on.
         pays_from: labels from which a verdict is expected to say adapt; None if that is not in sight.
+        twice: what twice as many labels are expected to add to the gain; None if that was not asked.
     """
 
     sentence: str
     labels: float
     points: tuple[LearningPoint, ...]
     pays_from: float | None = None
+    twice: LearningPoint | None = None
+
+    @property
+    def rows(self) -> tuple[LearningPoint, ...]:
+        """The points of a table: a forecast for the labels that there are says again what was measured."""
+        return tuple(point for point in self.points if point.measured or point.labels > self.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,11 +249,21 @@ class OperatorFacts(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction(Record):
-    """How to get the same result again: the command line, the seed if any, the data's fingerprint."""
+    """How to get the same result again, and where things are.
+
+    Attributes:
+        command: the command line.
+        seed: if there was one.
+        fingerprint: of the data.
+        adapter: the folder of the adapter that was written; "" if none was.
+        data: the folder that the labels were read from; "" if there is none.
+    """
 
     command: str
     seed: int | None = None
     fingerprint: str = ""
+    adapter: str = ""
+    data: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -184,6 +184,7 @@ def deliver(
     seed: int = 0,
     findings: Sequence[Finding] = (),
     command: str = "askew.fit",
+    data: str | PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Delivery:
     """Fit on one dataset, test on another, save the artefact, and write the report.
@@ -210,6 +211,7 @@ def deliver(
         seed: of the folds' hash and of the resampling.
         findings: what reading the data found already.
         command: how to get this again, for the report.
+        data: the folder that `train` was read from, for the commands that the report advises.
         progress: called with the fits done and to do.
 
     Raises:
@@ -286,7 +288,16 @@ def write_up(
     output, report = Path(output), None if report is None else Path(report)
     trial = try_out(fitted, test, against=against, measures=measures, seed=seed)
     fitted = replace(fitted, findings=(*findings, *fitted.findings, *trial.findings))
-    summary = summarise(fitted, train, test, trial, seed=seed, command=command)
+    summary = summarise(
+        fitted,
+        train,
+        test,
+        trial,
+        seed=seed,
+        command=command,
+        adapter=str(output),
+        data="" if data is None else str(data),
+    )
     _write(fitted.adapter, output, summary, report)
     return Delivery(fitted, trial, summary, output, report)
 

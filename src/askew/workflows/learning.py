@@ -15,7 +15,6 @@ from askew.estimators import Estimator, Labels, cautious
 from askew.estimators.choose import RankScore
 from askew.estimators.evidence import Regime, standard_error, weighed
 from askew.geometry import Forecast, LearningCurve
-from askew.geometry.selection import NOISE_LIMIT
 from askew.linalg import one_thread
 from askew.linalg.fixed import Float64Array, IntArray
 from askew.operators import Term
@@ -29,6 +28,8 @@ _PARTS = (8, 4, 2, 1)
 _FEWEST = 16
 # A curve of three parameters takes three points.
 _POINTS = 3
+# Of every interval in a report, those of the test among them.
+_LEVEL, _HALF = 0.95, 1.96
 # How far ahead a number of labels is looked for: a forecast further out is a guess.
 _FURTHEST = 16.0
 # Numbers of labels looked at up to there: a quarter of a doubling apart, which a forecast can hardly tell apart.
@@ -91,10 +92,11 @@ class GainCurve:
     @property
     def reason(self) -> str:
         """A sentence: whether adapting pays, from how many labels, and what twice as many would bring."""
-        twice, start = self.forecast(2), self.pays_from()
+        twice, start = self.curve.added(2 * self.labels, level=_LEVEL), self.pays_from()
         now = f"the gain of {self.fitted} is {_signed(self.gains[-1])} (standard error {self.errors[-1]:.4f})"
-        ahead = f"{_signed(twice.value)} ({_signed(twice.low)} to {_signed(twice.high)})"
-        now = f"{now} with all {self.labels:,.0f} labels; {ahead} is expected with {2 * self.labels:,.0f}"
+        doubt = f"{_LEVEL:.0%} interval {_signed(twice.low)} to {_signed(twice.high)}, if the curve holds"
+        more = f"{_signed(twice.value)} more{'' if twice.low > 0 else ', possibly none'} ({doubt})"
+        now = f"{now} with all {self.labels:,.0f} labels; {2 * self.labels:,.0f} are expected to bring {more}"
         if start == self.labels:
             return f"adapting pays already: {now}"
         if start is None:
@@ -207,7 +209,7 @@ def gain_curve(
 
 def recorded(curve: GainCurve) -> Learning:
     """The curve as a report holds it: measured points, and the forecast from the last of them to four times as many."""
-    band = [NOISE_LIMIT * error for error in curve.errors]
+    band = [_HALF * error for error in curve.errors]
     measured = [
         LearningPoint(labels=count, gain=gain, low=gain - half, high=gain + half, measured=True)
         for count, gain, half in zip(curve.counts, curve.gains, band, strict=True)
@@ -215,10 +217,16 @@ def recorded(curve: GainCurve) -> Learning:
     ahead = [
         LearningPoint(labels=times * curve.labels, gain=one.value, low=one.low, high=one.high, measured=False)
         for times in (1, 2, 4)
-        for one in [curve.forecast(times)]
+        for one in [curve.curve.ahead(times * curve.labels, level=_LEVEL)]
     ]
-    start = curve.pays_from()
-    return Learning(sentence=curve.reason, labels=curve.labels, points=(*measured, *ahead), pays_from=start)
+    more, twice = curve.curve.added(2 * curve.labels, level=_LEVEL), 2 * curve.labels
+    return Learning(
+        sentence=curve.reason,
+        labels=curve.labels,
+        points=(*measured, *ahead),
+        pays_from=curve.pays_from(),
+        twice=LearningPoint(labels=twice, gain=more.value, low=more.low, high=more.high, measured=False),
+    )
 
 
 class _Design:

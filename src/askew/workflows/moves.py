@@ -11,7 +11,7 @@ from askew.adapters import Seen
 from askew.data import Dataset, Run
 from askew.linalg import top_k
 
-__all__ = ["explain", "nearest_labels"]
+__all__ = ["explain", "largest", "nearest_labels"]
 
 _EXAMPLES = 3  # ids of documents that changed places with the relevant one
 _NAME = 60  # characters of an id in prose
@@ -43,9 +43,8 @@ def explain(
         None where no relevant document moved in that direction.
     """
     before, after = (run.documents(query.query_id)[:depth] for run in runs)
-    graded = {name: grade for name, grade in test.qrels.positives(query.query_id).items() if name in test.documents}
     rose = query.gain > 0
-    name = _leading(graded, before, after, rose=rose)
+    name = _leading(_graded(query, test), before, after, rose=rose)
     if name is None:
         return None
     old, new = (_above(name, ranked) for ranked in (before, after))
@@ -64,6 +63,40 @@ def explain(
         nearest=nearest,
     )
     return replace(facts, sentence=f"{_moved(facts, rose=rose)} {_because(facts, rose=rose)}")
+
+
+def largest(
+    per_query: Sequence[report.QueryGain], test: Dataset, runs: tuple[Run, Run], *, most: int, depth: int
+) -> tuple[list[report.QueryGain], list[report.QueryGain]]:
+    """The queries that gain most, and those that lose most; of equals, those whose document moved most places.
+
+    Args:
+        per_query: what each gained.
+        test: judgements, and the corpus.
+        runs: base and adapted.
+        most: queries on each side.
+        depth: documents that each run has of a query, at most.
+    """
+
+    def first(found: list[report.QueryGain]) -> list[report.QueryGain]:
+        found.sort(key=lambda query: -abs(query.gain))
+        level = (
+            [query for query in found if abs(query.gain) >= abs(found[most - 1].gain)] if len(found) > most else found
+        )
+        level.sort(key=lambda query: (-abs(query.gain), -_distance(query, test, runs, depth), query.query_id))
+        return level[:most]
+
+    return first([query for query in per_query if query.gain > 0]), first([one for one in per_query if one.gain < 0])
+
+
+def _distance(query: report.QueryGain, test: Dataset, runs: tuple[Run, Run], depth: int) -> int:
+    """How many places the document that counts most moved; one beyond the depth counts as next to it."""
+    before, after = (run.documents(query.query_id)[:depth] for run in runs)
+    name = _leading(_graded(query, test), before, after, rose=query.gain > 0)
+    if name is None:
+        return 0
+    old, new = (_place(name, ranked) or depth + 1 for ranked in (before, after))
+    return abs(old - new)
 
 
 def nearest_labels(queries: Sequence[str], train: Dataset, test: Dataset) -> dict[str, report.NearestLabel]:
@@ -87,6 +120,10 @@ def nearest_labels(queries: Sequence[str], train: Dataset, test: Dataset) -> dic
 def _label(query: str, past: str, cosine: float, train: Dataset, test: Dataset) -> report.NearestLabel:
     shared = train.qrels.positives(past).keys() & test.qrels.positives(query).keys()
     return report.NearestLabel(query_id=past, text=train.query_texts.get(past, ""), cosine=cosine, shares=bool(shared))
+
+
+def _graded(query: report.QueryGain, test: Dataset) -> dict[str, float]:
+    return {name: grade for name, grade in test.qrels.positives(query.query_id).items() if name in test.documents}
 
 
 def _leading(graded: Mapping[str, float], before: Sequence[str], after: Sequence[str], *, rose: bool) -> str | None:
@@ -130,16 +167,29 @@ def _answers(known: int, others: int) -> str:
 
 
 def _because(move: report.Move, *, rose: bool) -> str:
-    nearest = move.nearest
-    cosine = "" if nearest is None else f" (cosine {nearest.cosine:.2f})"
-    if nearest is not None and nearest.shares:
+    cosine = "" if move.nearest is None else f" (cosine {move.nearest.cosine:.2f})"
+    return _why_up(move, cosine) if rose else _why_down(move, cosine)
+
+
+def _why_up(move: report.Move, cosine: str) -> str:
+    if move.nearest is not None and move.nearest.shares:
         return f"Memory: the nearest training query{cosine} has a relevant document in common with this one."
     if move.known:
         return f"Memory: that document was a right answer in training, if not for the nearest training query{cosine}."
-    if not rose and 2 * move.others_known > move.others:
-        return "Memory of other queries: most of what passed it was a right answer in training."
-    return f"Geometry, not memory: that document was no right answer in training{_apart(cosine)}."
+    apart = f"; the nearest training query{cosine} asks for others" if cosine else ""
+    told = f"Learned from other documents, not memory: no label named that document{apart}."
+    if not move.others_known:
+        return told
+    some = "one that a label named" if move.others_known == 1 else f"{move.others_known} that labels named"
+    return f"{told} It passed even {some}."
 
 
-def _apart(cosine: str) -> str:
-    return f"; the nearest training query{cosine} asks for others" if cosine else ""
+def _why_down(move: report.Move, cosine: str) -> str:
+    if 2 * move.others_known > move.others:
+        return "Memory of other queries: most of what passed it are documents that labels named for other queries."
+    told = "A side effect of what was learned from other documents: most of what passed it was named by no label"
+    if move.nearest is not None and move.nearest.shares:
+        return f"{told}, and this in spite of memory, as the nearest training query{cosine} shares a right answer."
+    if move.known:
+        return f"{told}, and this in spite of memory, as a label named the document that fell."
+    return f"{told}, nor was the document that fell."

@@ -16,12 +16,13 @@ from askew.operators import BilinearOperator, Factored
 from askew.workflows.assess import DEPTH, Assessment
 from askew.workflows.fit import Fit
 from askew.workflows.learning import recorded
-from askew.workflows.moves import explain, nearest_labels
+from askew.workflows.moves import explain, largest, nearest_labels
 from askew.workflows.trial import Trial
 
 __all__ = ["summarise"]
 
 _CHOSEN_BY = "the mean gain in nDCG@100 over the base, less half its standard error"
+_FEW = 50  # test queries; fewer are printed, not judged
 _CASES = 10  # queries listed as most helped, and as most hurt
 _DOCUMENTS = 5  # shown for each, before and after
 _TEXT = 300  # characters of a document
@@ -38,6 +39,8 @@ def summarise(
     *,
     seed: int,
     command: str,
+    adapter: str = "",
+    data: str = "",
 ) -> report.FitSummary:
     """The summary that HTML, Markdown and JSON are renderings of.
 
@@ -48,6 +51,8 @@ def summarise(
         trial: what the test queries say.
         seed: that was used.
         command: that gets this again.
+        adapter: the folder of what is written.
+        data: the folder that `train` was read from, if there is one.
     """
     choice = fitted.choice
     # Where nothing was tried every change is 0, and says nothing.
@@ -69,7 +74,13 @@ def summarise(
         similarity=fitted.adapter.similarity,
         verdict=_verdict(fitted, trial),
         chosen=report.Chosen(estimator=_line(choice.chosen), strength=choice.chosen.strength, rank=_rank(fitted)),
-        reproduction=report.Reproduction(command=command, seed=seed, fingerprint=fitted.adapter.provenance.fingerprint),
+        reproduction=report.Reproduction(
+            command=command,
+            seed=seed,
+            fingerprint=fitted.adapter.provenance.fingerprint,
+            adapter=adapter,
+            data=data,
+        ),
         candidates=_candidates(fitted),
         chosen_by=_CHOSEN_BY,
         geometry=_geometry(fitted),
@@ -95,28 +106,35 @@ def _verdict(fitted: Fit, trial: Trial) -> report.Verdict:
     measured = verdict.queries > 0
     return report.Verdict(
         decision=verdict.decision,
-        sentence=f"{verdict.reason[:1].upper()}{verdict.reason[1:]}.{_disagreement(fitted, trial)}",
+        sentence=f"{verdict.reason[:1].upper()}{verdict.reason[1:]}.{_test_says(fitted, trial)}",
         gain=verdict.gain if measured else None,
         standard_error=verdict.standard_error if measured else None,
         threshold=verdict.threshold * verdict.standard_error if measured else None,
+        traffic=verdict.traffic,
     )
 
 
-def _disagreement(fitted: Fit, trial: Trial) -> str:
-    """A sentence where the test split clearly says otherwise than the verdict, on the documents it is about."""
+def _test_says(fitted: Fit, trial: Trial) -> str:
+    """A sentence: what the test split says of the verdict, on the documents that it is about; "" without one."""
     verdict = fitted.choice.verdict
     about = "unseen" if verdict.traffic < 0.5 else "all"
     found = next((row for documents, row in trial.comparisons if documents == about), None)
-    if found is None:
+    if found is None or not verdict.queries:
         return ""
-    kept = verdict.decision == "keep"
-    if not (found.low > 0 if kept else found.high < 0):
+    where = f"the test queries and {about} documents"
+    kept, gains, loses = verdict.decision == "keep", found.low > 0, found.high < 0
+    if gains if kept else loses:
+        return (
+            f" On {where} it does {'gain' if kept else 'lose'}, {found.difference:+.4f}. The verdict rests on the "
+            "labels alone, and a test never changes it: more labels would tell more."
+        )
+    if found.n < _FEW:
         return ""
-    where = "unseen documents" if about == "unseen" else "all documents"
-    return (
-        f" On the test queries and {where} it does {'gain' if kept else 'lose'}, {found.difference:+.4f}. The verdict "
-        "rests on the labels alone, and a test never changes it: more labels would tell more."
-    )
+    numbers = f"{found.difference:+.4f} ({found.confidence:.0%} interval {found.low:+.4f} to {found.high:+.4f})"
+    if gains or loses:
+        return f" The test confirms it: on {where} the {'gain' if gains else 'difference'} is {numbers}."
+    open_ = "finds no clear gain either" if kept else "leaves it open"
+    return f" The test {open_}: on {where} the difference is {numbers}."
 
 
 def _candidates(fitted: Fit) -> tuple[report.Candidate, ...]:
@@ -165,7 +183,7 @@ def _geometry(fitted: Fit) -> report.Geometry | None:
 def _line(candidate: Candidate) -> str:
     """The line of the picture that a candidate is a point of."""
     if candidate.estimator is None:
-        return candidate.prior
+        return "base" if candidate.prior in ("identity", "zero") else candidate.prior
     bound = "" if candidate.rank is None else f", rank {candidate.rank}"
     return f"{candidate.start}{candidate.estimator}, {candidate.family}{bound}"
 
@@ -206,12 +224,10 @@ def _cases(
     found: Assessment, fitted: Fit, train: Dataset, test: Dataset
 ) -> tuple[tuple[report.QueryCase, ...], tuple[report.QueryCase, ...]]:
     """The queries most helped and most hurt."""
-    gains = sorted(_per_query(found, test), key=lambda query: (-query.gain, query.query_id))
-    helped = [query for query in gains if query.gain > 0][:_CASES]
-    hurt = [query for query in reversed(gains) if query.gain < 0][:_CASES]
+    runs = found.base_run, found.adapted_run
+    helped, hurt = largest(_per_query(found, test), test, runs, most=_CASES, depth=DEPTH)
     seen = fitted.candidate.provenance.seen
     nearest = nearest_labels([query.query_id for query in helped + hurt], train, test)
-    runs = found.base_run, found.adapted_run
 
     def case(query: report.QueryGain) -> report.QueryCase:
         near = nearest.get(query.query_id)
