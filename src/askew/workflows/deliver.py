@@ -252,6 +252,7 @@ def deliver(
         seed=seed,
         findings=findings,
         command=command,
+        data=data,
     )
 
 
@@ -267,6 +268,7 @@ def write_up(
     seed: int = 0,
     findings: Sequence[Finding] = (),
     command: str = "askew.fit",
+    data: str | PathLike[str] | None = None,
 ) -> Delivery:
     """Try a fit out on test queries, save its artefact, and write its report.
 
@@ -281,6 +283,7 @@ def write_up(
         seed: of the resampling.
         findings: what was found before the fit.
         command: how to get this again, for the report.
+        data: the folder that `train` was read from, for the commands that the report advises.
 
     Raises:
         AskewError: as `assess` and the writers do.
