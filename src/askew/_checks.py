@@ -10,7 +10,10 @@ import numpy.typing as npt
 
 from askew.errors import ParameterError
 
-__all__ = ["as_numbers", "check_count", "is_number", "is_whole", "listed"]
+__all__ = ["as_numbers", "check_count", "check_kind", "is_number", "is_whole", "listed"]
+
+# Characters of a thing that a message repeats.
+_SHOWN = 40
 
 
 def is_whole(value: object) -> bool:
@@ -54,6 +57,20 @@ def check_count(value: object, what: str, *, least: int, where: str, remedy: str
             where=where,
             remedy=remedy or f"Ask for a whole number of {least} or more",
         )
+
+
+def check_kind(value: object, kinds: type | tuple[type, ...], where: str, remedy: str) -> None:
+    """Raise ParameterError for a thing of another kind than is asked for.
+
+    >>> check_kind("adapter", dict, "adapter", "Give what askew.load returns")
+    Traceback (most recent call last):
+    ...
+    askew.errors.ParameterError: adapter: it is 'adapter', a str. Give what askew.load returns.
+    """
+    if not isinstance(value, kinds):
+        said = repr(value)
+        shown = f"{said}, a" if len(said) <= _SHOWN and "\n" not in said else "a"
+        raise ParameterError(f"it is {shown} {type(value).__name__}", where=where, remedy=remedy)
 
 
 def as_numbers(values: object, where: str) -> npt.NDArray[np.float64]:

@@ -120,7 +120,7 @@ def test_vectors_of_another_encoder_are_refused_on_either_side() -> None:
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_no_documents_asked_for_is_refused(k: int) -> None:
-    with pytest.raises(ParameterError, match=f"k is {k}"):
+    with pytest.raises(ParameterError, match=f"{k} documents were asked for"):
         search(QUERIES, DOCUMENTS, k=k)
 
 

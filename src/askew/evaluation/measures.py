@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from askew._blocks import blocks
+from askew._checks import check_kind, listed
+from askew.data import Qrels, Run
 from askew.errors import DimensionError, LabelError, MatchError, ParameterError, name_some
 from askew.evaluation._library import library_values, parse
 from askew.evaluation.ndcg import ndcg_against
@@ -18,8 +20,6 @@ from askew.linalg.fixed import Float64Array
 
 if TYPE_CHECKING:
     from ir_measures import Measure
-
-    from askew.data import Qrels, Run
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -124,7 +124,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("nDCG@10", "R@10
             ``"AP"``, ``"P@5"``, ``"Success@5"``, ``"Judged@10"``; one name alone will do.
 
     Raises:
-        ParameterError: a measure is unknown, out of range or not computed here.
+        ParameterError: a measure is unknown, out of range or not computed here, or an argument is of another kind.
         LabelError: there is no judgement, or a grade is too large for the gain asked for.
         MatchError: no judged query is in the run.
 
@@ -136,7 +136,9 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str] = ("nDCG@10", "R@10
     >>> evaluation.missing, evaluation.unjudged
     (('q2',), ('q9',))
     """
-    wanted = [parse(name) for name in ([measures] if isinstance(measures, str) else measures)]
+    check_kind(run, Run, "run", "Give a Run, such as askew.search returns")
+    check_kind(qrels, Qrels, "qrels", "Give Qrels: query id → document id → grade")
+    wanted = [parse(name) for name in ([measures] if isinstance(measures, str) else listed(measures))]
     if not wanted:
         raise ParameterError("no measure is asked for", remedy="Give at least one, such as 'nDCG@10'")
     missing = _missing(run, qrels)

@@ -24,6 +24,7 @@ import safetensors
 import safetensors.numpy
 
 from askew._atomic import writing_folder
+from askew._checks import check_kind
 from askew._version import __version__
 from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.errors import ArtefactError, AskewError, OutputError
@@ -53,6 +54,8 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
         OutputError: it cannot be written, its record holds what JSON has no word for, or something
             else than an artefact stands there.
     """
+    check_kind(adapter, Adapter, "adapter", "Give an Adapter, such as the adapter of a Fit")
+    check_kind(path, (str, PathLike), "path", "Give the path of a folder")
     folder = Path(path)
     refuse_foreign(folder)
     tensors: Tensors = {}
@@ -91,6 +94,7 @@ def load_adapter(path: str | PathLike[str]) -> Adapter:
     Raises:
         ArtefactError: the folder is not an artefact, is damaged, or is of a later format.
     """
+    check_kind(path, (str, PathLike), "path", "Give the path of an adapter's folder")
     folder = Path(path)
     manifest = _read_manifest(folder)
     try:

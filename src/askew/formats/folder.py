@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from askew._checks import check_kind
 from askew.data import Dataset, EmbeddingSet, Qrels, side_by_side
 from askew.data.fusion import JOINT
 from askew.errors import AskewError, FormatError, ParameterError, name_some
@@ -164,6 +166,7 @@ def list_encoders(folder: PathLike, side: Side | None = None) -> tuple[str, ...]
 
 
 def _root(folder: PathLike) -> Path:
+    check_kind(folder, (str, os.PathLike), "folder", "Give the path of a folder")
     root = Path(folder)
     if not is_folder(root):
         problem = "it is a file, not a folder" if is_file(root) else "there is no such folder"

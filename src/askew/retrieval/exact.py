@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from askew._blocks import DEFAULT_BUDGET
+from askew._checks import check_count, check_kind
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import EmbeddingSet, Run
-from askew.errors import DimensionError, ParameterError
+from askew.errors import DimensionError
 from askew.linalg import top_k
 
 __all__ = ["search"]
@@ -46,16 +47,19 @@ def search(
     Raises:
         DimensionError: queries and documents do not meet in one dimension.
         EncoderMismatchError: the vectors are not the adapter's encoder's.
-        ParameterError: k is below 1, or there is no such similarity.
+        ParameterError: k is no whole number of 1 or more, there is no such similarity, or an argument is of another
+            kind.
 
     >>> import numpy as np
     >>> docs = EmbeddingSet(["a", "b"], np.eye(2))
     >>> search(EmbeddingSet(["q"], np.array([[0.0, 1.0]])), docs, k=1).documents("q")
     ('b',)
     """
-    if k < 1:
-        raise ParameterError(f"k is {k}", where="k", remedy="Ask for at least one document")
+    check_count(k, "documents", least=1, where="k")
+    for given, where in ((queries, "queries"), (documents, "documents")):
+        check_kind(given, EmbeddingSet, where, "Give an EmbeddingSet: ids and a matrix")
     if adapter is not None:
+        check_kind(adapter, Adapter, "adapter", "Give an Adapter; askew.load reads one from its folder")
         adapter.check_documents(documents)
         queries = adapter.apply(queries)
     kind = similarity or (adapter.similarity if adapter is not None else "dot")

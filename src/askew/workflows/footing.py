@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from askew._checks import check_kind
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset
 from askew.errors import DimensionError, LabelError, ParameterError
@@ -26,8 +27,10 @@ def check_labelled(dataset: Dataset) -> None:
     """Refuse a dataset of which no query can teach.
 
     Raises:
+        ParameterError: it is no Dataset.
         LabelError: no judged query has both an embedding and a relevant document in the corpus.
     """
+    check_kind(dataset, Dataset, "dataset", "Give a Dataset; askew.read_dataset reads one from a folder")
     if not dataset.labelled:
         raise LabelError(
             "no judged query has both an embedding and a relevant document in the corpus",
