@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -710,3 +711,24 @@ def test_readers_refuse_what_lies_in_the_wrong_place(tmp_path: Path) -> None:
     embeddings(root)
     with pytest.raises(AskewError, match=r"train\.parquet: it has no column for the query"):
         read_dataset(root)
+
+
+def test_a_device_or_a_pipe_is_read_as_text_of_the_default_kind(tmp_path: Path) -> None:
+    for reader in (read_qrels, read_texts, read_embeddings):
+        with pytest.raises(FormatError, match="it holds no"):
+            reader("/dev/null")
+    inlet, outlet = os.pipe()
+    try:
+        os.write(outlet, b'{"id": "a", "vector": [1, 0]}\n')
+        os.close(outlet)
+        assert read_embeddings(f"/dev/fd/{inlet}").ids == ("a",)
+    finally:
+        os.close(inlet)
+
+
+def test_shards_of_an_unknown_ending_are_one_table(tmp_path: Path) -> None:
+    for index, line in enumerate(("q1\td1\t1", "q2\td2\t1")):
+        (tmp_path / f"train-{index:05d}-of-00002.txt").write_text(f"{line}\n")
+    assert read_qrels(tmp_path / "train.txt").queries == ("q1", "q2")
+    with pytest.raises(FormatError, match=r"embeddings are not read from \.txt"):
+        read_embeddings(tmp_path / "train.txt")
