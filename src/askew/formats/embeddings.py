@@ -14,7 +14,7 @@ import numpy as np
 
 from askew._atomic import writing_file
 from askew.data import EmbeddingSet
-from askew.errors import EmbeddingError, FormatError, OutputError
+from askew.errors import EmbeddingError, FormatError, OutputError, counted
 from askew.formats._columns import check_names, shown
 from askew.formats._json import id_list
 from askew.formats._mapped import Held
@@ -176,7 +176,7 @@ def write_embedding_blocks(
             written += len(rows)
         if written != len(ids):
             raise EmbeddingError(
-                f"there are {len(ids):,} ids for {written:,} rows", where=path, remedy="Give one id a row"
+                f"{counted(len(ids), 'id')} for {counted(written, 'row')}", where=path, remedy="Give one id a row"
             )
 
 
@@ -227,7 +227,7 @@ def _held(source: Source, *, named: bool) -> Held:
                 raise _lacking(part, split_name(part.name)[0], len(held.matrix))
             if len(parts) > 1 and len(held.ids) != len(held.matrix):
                 raise FormatError(
-                    f"there are {len(held.ids):,} ids for {len(held.matrix):,} rows",
+                    f"{counted(len(held.ids), 'id')} for {counted(len(held.matrix), 'row')}",
                     where=part,
                     remedy="Give one id a row, in the order of the rows",
                 )
