@@ -2,7 +2,7 @@
 # make test       the tests
 # make check      what CI runs: lint, types, import contracts, tests
 # make check-all  check, and what takes longer: long fuzzing, slow tests
-# make bench      the benchmarks
+# make bench      the benchmark of exact search (docs/benchmarks.md has the commands of the others)
 # make bench-quality DATA=DIR   ours and the peers' recipes on the same splits, three cells (ARGS= for others)
 
 PYTHON ?= python3

@@ -30,6 +30,6 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
             raise  # the optional package is there; something that it needs itself is not
         raise MissingExtraError(
-            f"{purpose} needs the package '{module}', which is not installed",
-            remedy=f"Install it with: pip install 'askew[{extra}]'",
+            f"{purpose} needs the package '{module.partition('.')[0]}', which is not installed",
+            remedy=f"Install the extra '{extra}' of askew: pip install '.[{extra}]' in its clone",
         ) from None

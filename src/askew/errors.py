@@ -36,6 +36,7 @@ __all__ = [
     "MissingExtraError",
     "OutputError",
     "ParameterError",
+    "counted",
     "name_some",
 ]
 
@@ -50,6 +51,15 @@ def name_some(ids: Iterable[str], most: int = 5) -> str:
     shown = ", ".join(repr(str(item)) for item in listed[:most])
     rest = len(listed) - most
     return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A number and what it counts, in the singular for 1; the plural is `one` and an "s" unless given.
+
+    >>> counted(1, "row"), counted(2000, "row"), counted(0, "query", "queries")
+    ('1 row', '2,000 rows', '0 queries')
+    """
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 class AskewError(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,7 @@ def test_what_is_not_there_is_an_error(tmp_path: Path, task: Any, askew: Askew) 
     assert "error: " in said.out
     assert "there are no embeddings" in said.out
     said = askew("check", task.root, "--encoder", "other")
-    assert (said.code, said.out.splitlines()[-1]) == (2, "1 errors, 0 warnings.")
+    assert (said.code, said.out.splitlines()[-1]) == (2, "1 error, 0 warnings.")
     assert "there is no encoder 'other'" in said.out
 
 
@@ -216,3 +217,21 @@ def test_queries_through_a_pipe(
         "leave one of them out"
         in askew("apply", fitted.adapter, turned.queries, "-o", "-", "--json").refused(2).lower()
     )
+
+
+def test_what_could_not_be_read_may_hold_duplicates(task: Any, askew: Askew) -> None:
+    (task.root / "corpus.jsonl").write_bytes(b'{"_id": "d0", "text": "caf\xe9"}\n')
+    said = askew("check", task.root, "--merge-duplicates")
+    assert (said.code, "would change nothing" in said.out) == (3, False)
+    assert "What --merge-duplicates would change is known once the errors above are mended.\n" in said.out
+
+
+def test_without_pyarrow_that_alone_is_the_error(askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyarrow", "pyarrow.parquet", "pyarrow.ipc"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("corpus", "queries", "train"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data-00000-of-00001.arrow").write_bytes(b"")
+    said = askew("check", tmp_path)
+    assert (said.code, said.out.count("error: ")) == (5, 1)
+    assert "needs the package 'pyarrow'" in said.out

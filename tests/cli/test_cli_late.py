@@ -26,10 +26,10 @@ def sides(tmp_path: Path) -> tuple[Path, Path]:
 def test_documents_are_ranked_by_signed_maxsim(askew: Askew, sides: tuple[Path, Path], tmp_path: Path) -> None:
     said = askew("search", *sides, "--late", "--json")
     assert said.json() == {"q": [{"id": "one", "score": 1.0}, {"id": "both", "score": 0.0}]}
-    assert "1 of 3 documents have no tokens and are left out (none)." in said.err
+    assert "1 of 3 documents has no tokens and is left out (none)." in said.err
     quiet = askew("search", *sides, "--late", "-k", 1, "-q", "-o", tmp_path / "run.trec")
     assert (quiet.code, quiet.err) == (0, "")
-    assert "1 queries, 1 documents each" in quiet.out
+    assert "1 query, 1 document each" in quiet.out
     assert read_run(tmp_path / "run.trec").documents("q") == ("one",)
     assert askew("search", *sides, "--late", "-q").out.splitlines()[0].startswith("q Q0 one 1 1")
 

@@ -100,3 +100,8 @@ def test_an_unforeseen_error_is_a_traceback_and_1(turned: Any) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.endswith("RuntimeError: unforeseen\n")
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "askew", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout[:6]) == (0, "askew ")

@@ -101,7 +101,10 @@ def test_an_error_is_one_line_of_plain_text(task: Any, askew: Askew) -> None:
 def test_a_missing_extra_is_named(askew: Askew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wordllama", None)
     message = askew("demo", "-o", tmp_path / "new").refused(5)
-    assert "'wordllama', which is not installed. Install it with: pip install 'askew[demo]'" in message
+    assert (
+        "'wordllama', which is not installed. Install the extra 'demo' of askew: pip install '.[demo]' in its clone"
+        in message
+    )
     assert list(tmp_path.iterdir()) == []
 
 

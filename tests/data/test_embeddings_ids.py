@@ -149,7 +149,7 @@ def test_a_float_array_is_not_copied() -> None:
 
 @pytest.mark.parametrize("ids", [["a", "b", "a"], [1, "b", "1"], [b"a", "a", "c"], [np.int64(1), 1, 2]])
 def test_ids_that_occur_twice_are_named(ids: list[Any]) -> None:
-    with pytest.raises(EmbeddingError, match=r"1 ids occur more than once: '[1a]'"):
+    with pytest.raises(EmbeddingError, match=r"1 id occurs more than once: '[1a]'"):
         EmbeddingSet(ids, EYE)
 
 

@@ -160,7 +160,7 @@ def test_different_queries_are_named() -> None:
     one = Evaluation("one", ("a", "b"), {"AP": np.zeros(2)})
     two = Evaluation("two", ("a", "c"), {"AP": np.zeros(2)})
     more = Evaluation("more", ("a", "b", "z"), {"AP": np.zeros(3)})
-    with pytest.raises(MatchError, match=r"two: the evaluation lacks 1 queries of the other: 'b'"):
+    with pytest.raises(MatchError, match=r"two: the evaluation lacks 1 query of the other: 'b'"):
         compare(one, two, "AP")
     with pytest.raises(MatchError, match=r"one: .*'z'"):
         compare(one, more, "AP")

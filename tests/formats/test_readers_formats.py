@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -389,7 +390,11 @@ BAD_TABLES: dict[str, tuple[Any, str, str]] = {
         ", row 2, column 'id'",
         "an id is null",
     ),
-    "float-id": (vectors([[1.0]], pa.list_(pa.float32()), [1.5]), ", row 1, column 'id'", "an id is a number"),
+    "float-id": (
+        vectors([[1.0]], pa.list_(pa.float32()), [1.5]),
+        ", row 1, column 'id'",
+        "the id 1.5 is not an integer",
+    ),
     "integers": (vectors([[1]], pa.list_(pa.int8())), "", "of type list<"),
     "text": (vectors(["x"], pa.string()), "", "of type string"),
     "no-column": (pa.table({"id": ["a"], "text": ["b"]}), "", "its columns are 'id', 'text'"),
@@ -421,7 +426,7 @@ def test_rows_are_counted_across_batches(tmp_path: Path) -> None:
 def test_nulls_in_labels_and_texts_are_named(tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     file.write_bytes(parquet([*LABELS, {"query-id": "q", "corpus-id": "d", "score": None}]))
-    with pytest.raises(FormatError, match=r"a\.parquet, row 4, column 'score': the grade null is not a number"):
+    with pytest.raises(FormatError, match=r"a\.parquet, row 4, column 'score': the grade is null, not a number"):
         read_qrels(file)
     file.write_bytes(parquet([*LABELS, {"query-id": None, "corpus-id": "d", "score": 1}]))
     with pytest.raises(FormatError, match=r"a\.parquet, row 4, column 'query-id': an id is null"):
@@ -443,7 +448,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
     for name in ("a.parquet", "a.arrow"):
         (tmp_path / name).write_bytes(b"")
         for read in (read_qrels, read_texts, read_embeddings):
-            with pytest.raises(MissingExtraError, match=r"pip install 'askew\[parquet\]'"):
+            with pytest.raises(MissingExtraError, match=r"package 'pyarrow'.*pip install '\.\[parquet\]'"):
                 read(tmp_path / name)
 
 
@@ -497,7 +502,7 @@ def test_shards_that_do_not_fit_each_other(tmp_path: Path) -> None:
     ):
         read_embeddings(tmp_path / "docs.npy")
     np.save(tmp_path / "docs-00001-of-00002.npy", np.ones((2, 2)))
-    with pytest.raises(FormatError, match=r"00001-of-00002\.npy: there are 1 ids for 2 rows"):
+    with pytest.raises(FormatError, match=r"00001-of-00002\.npy: 1 id for 2 rows"):
         read_embeddings(tmp_path / "docs.npy")
     (tmp_path / "docs-00001-of-00002.ids").unlink()
     with pytest.raises(FormatError, match=r"00001-of-00002\.npy: there are no ids for its rows"):
@@ -572,7 +577,7 @@ def test_bad_npz(tmp_path: Path, raw: bytes, words: str) -> None:
 
 def test_npz_with_another_number_of_ids(tmp_path: Path) -> None:
     (tmp_path / "docs.npz").write_bytes(npz(embeddings=MATRIX, ids=np.array(["a"])))
-    with pytest.raises(EmbeddingError, match="1 ids for 3 rows"):
+    with pytest.raises(EmbeddingError, match="1 id for 3 rows"):
         read_embeddings(tmp_path / "docs.npz")
 
 
@@ -710,3 +715,24 @@ def test_readers_refuse_what_lies_in_the_wrong_place(tmp_path: Path) -> None:
     embeddings(root)
     with pytest.raises(AskewError, match=r"train\.parquet: it has no column for the query"):
         read_dataset(root)
+
+
+def test_a_device_or_a_pipe_is_read_as_text_of_the_default_kind(tmp_path: Path) -> None:
+    for reader in (read_qrels, read_texts, read_embeddings):
+        with pytest.raises(FormatError, match="it holds no"):
+            reader("/dev/null")
+    inlet, outlet = os.pipe()
+    try:
+        os.write(outlet, b'{"id": "a", "vector": [1, 0]}\n')
+        os.close(outlet)
+        assert read_embeddings(f"/dev/fd/{inlet}").ids == ("a",)
+    finally:
+        os.close(inlet)
+
+
+def test_shards_of_an_unknown_ending_are_one_table(tmp_path: Path) -> None:
+    for index, line in enumerate(("q1\td1\t1", "q2\td2\t1")):
+        (tmp_path / f"train-{index:05d}-of-00002.txt").write_text(f"{line}\n")
+    assert read_qrels(tmp_path / "train.txt").queries == ("q1", "q2")
+    with pytest.raises(FormatError, match=r"embeddings are not read from \.txt"):
+        read_embeddings(tmp_path / "train.txt")

@@ -55,7 +55,7 @@ BAD = {
     "no-id": ('{"text": "a"}', "neither '_id' nor 'id'"),
     "null-id": ('{"_id": null, "text": "a"}', "an id is null"),
     "empty-id": ('{"_id": "", "text": "a"}', "an id is empty"),
-    "float-id": ('{"_id": 1.5, "text": "a"}', "an id is a number"),
+    "float-id": ('{"_id": 1.5, "text": "a"}', "the id 1.5 is not an integer"),
     "true-id": ('{"_id": true, "text": "a"}', "an id is true or false"),
     "list-id": ('{"_id": ["d"], "text": "a"}', "an id is a list"),
     "deep-id": ('{"_id": ' + "[" * 500 + "]" * 500 + ', "text": "a"}', "an id is a list"),

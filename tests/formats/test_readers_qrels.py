@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,41 @@ def test_write_into_a_folder_of_that_name(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").mkdir()
     with pytest.raises(OutputError):
         write_qrels(Qrels({"q": {"d": 1}}), tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize(
+    ("grade", "says"),
+    [
+        ("NaN", "the grade nan is not finite"),
+        ("-Infinity", "the grade -inf is not finite"),
+        ("[1]", "the grade is a list, not a number"),
+        ('"high"', "the grade 'high' is not a number"),
+    ],
+)
+def test_a_grade_in_json_that_is_none_is_named(grade: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "train.jsonl"
+    file.write_text(f'{{"query": "q", "document": "d", "grade": {grade}}}\n')
+    with pytest.raises(FormatError, match=re.escape(f"train.jsonl:1: {says}.")):
+        read_qrels(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.csv", "query,query,document\nq1,q2,d\n", "a.csv:1: the columns 'query' and 'query' both mean the query."),
+        ("a.csv", "query_id,qid,doc_id\nq1,q2,d\n", "a.csv:1: the columns 'query_id' and 'qid' both mean the query."),
+        ("a.tsv", "qid\tdocno\tdid\tscore\nq\td\te\t1\n", "the columns 'docno' and 'did' both mean the document."),
+        ("a.tsv", "query score score\nq d 1\n", "the columns 'score' and 'score' both mean the grade."),
+        ("a.jsonl", '{"Query": "q", "query": "r", "document": "d"}\n', "'Query' and 'query' both mean the query."),
+        ("a.jsonl", '{"query": "q", "query": "r", "document": "d"}\n', "an object in it has the key 'query' twice."),
+    ],
+)
+def test_two_columns_that_mean_the_same_are_refused(name: str, text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(FormatError, match=re.escape(says)):
+        read_qrels(tmp_path / name)
+
+
+def test_a_text_beside_its_id_is_no_second_id(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("query,query_id,document\nhow so,q,d\n")
+    assert read_qrels(tmp_path / "a.csv").queries == ("q",)

@@ -168,3 +168,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         write_lines(file, lines())  # type: ignore[arg-type]  # a generator, for its failure
     assert file.read_text() == "old\n"
     assert [item.name for item in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_damaged_gzip_says_how_far_it_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt.gz"
+    lines = b"".join(b"%d %s\n" % (number, os.urandom(50).hex().encode()) for number in range(5000))
+    file.write_bytes(gzip.compress(lines)[:-2000])
+    with pytest.raises(FormatError, match=r"a\.txt\.gz: its gzip data are damaged or cut short after line \d{4} \("):
+        list(read_lines(file))

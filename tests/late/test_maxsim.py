@@ -254,7 +254,7 @@ def test_two_stages_give_the_documents_of_the_first_in_the_order_of_the_second()
     ("make", "kind", "told"),
     [
         (lambda: maxsim(items([[1.0, 0.0]]), items([[1.0]])), DimensionError, "have 2 dimensions and those"),
-        (lambda: maxsim(items([]), items([[1.0]])), EmbeddingError, "1 queries have no tokens: 'x0'"),
+        (lambda: maxsim(items([]), items([[1.0]])), EmbeddingError, "1 query has no tokens: 'x0'"),
         (lambda: maxsim(items([[1e149]]), items([[1e149]]), mean=True), AskewError, ""),
         (lambda: maxsim(items([[1e149]], weights=[[1e9]]), items([[1e149]])), EmbeddingError, "could overflow"),
         (lambda: search(items([[1.0]]), items([[1.0]]), k=0), ParameterError, "k is 0"),

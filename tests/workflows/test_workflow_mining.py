@@ -114,3 +114,18 @@ def test_a_fit_tells_it_in_json_and_in_the_report(few_candidates: None, tmp_path
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "of 16 negatives wanted were mined a query" in page
     assert "were hidden relevant documents" in page
+
+
+def test_a_margin_that_leaves_easy_negatives_is_told() -> None:
+    task = deep(queries=40, documents=400)
+    for margin, says in ((1e-9, True), (0.95, False)):
+        mining = Mining(count=16, margin=margin)
+        facts, findings = report_mining(task, labels_of(task, mining), Identity(8), mining)
+        told = [finding for finding in findings if finding.code == "easy-negatives"]
+        assert (facts["mean_kept"], len(told)) == (16, says)
+    mining = Mining(count=16, margin=1e-9)
+    (told_of,) = report_mining(task, labels_of(task, mining), Identity(8), mining)[1][1:]
+    assert told_of.level == "warning"
+    assert told_of.message.startswith("the margin of 1e-09 turned away ")
+    assert told_of.remedy is not None
+    assert "--margin" in told_of.remedy

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_findings
+from askew.cli.console import difference, emit_json, plain_table, progress_bar, say, show, show_findings
 from askew.cli.options import (
     AsJson,
     BadRows,
@@ -23,6 +23,7 @@ from askew.cli.options import (
     SimilarityOption,
     similarity,
 )
+from askew.errors import counted
 
 if TYPE_CHECKING:
     from askew.workflows.align import Aligned
@@ -176,7 +177,7 @@ def _method(name: MethodName) -> Literal["ridge", "procrustes"]:
 
 def _show(found: Aligned) -> None:
     alignment = found.alignment
-    learned = f"{alignment.documents:,} documents that both have embedded"
+    learned = f"{counted(alignment.documents, 'document')} that both have embedded"
     fit = "" if alignment.cosine is None else f"; held-out cosine {alignment.cosine:.3f}, R² {alignment.explained:.3f}"
     say(f"{found.names[0]} → {found.names[1]}: {alignment.method} from {learned}{fit}")
     say("")
@@ -203,7 +204,7 @@ def _show_standings(found: Aligned) -> None:
     table = plain_table("system", measure, "difference [95% interval]", "costs", right=(measure,))
     for one in found.standings:
         row = one.against
-        told = "" if row is None else f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]"
+        told = "" if row is None else difference(row)
         table.add_row(one.system, f"{one.mean:.4f}", told, one.cost)
     say(f"split: {found.split}")
     show(table)

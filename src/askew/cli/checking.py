@@ -20,6 +20,7 @@ from askew.cli.options import (
     SimilarityOption,
     similarity,
 )
+from askew.errors import counted
 
 if TYPE_CHECKING:
     from askew.workflows.check import Check
@@ -70,7 +71,7 @@ def _print(result: Check, *, merging: bool) -> None:
         say(f"error: {' '.join(str(error).splitlines())}")
     if merging:
         _print_changes(result)
-    say(f"{len(result.errors):,} errors, {result.warnings:,} warnings.")
+    say(f"{counted(len(result.errors), 'error')}, {counted(result.warnings, 'warning')}.")
 
 
 def _print_counts(result: Check) -> None:
@@ -91,10 +92,13 @@ def _print_counts(result: Check) -> None:
 
 
 def _print_changes(result: Check) -> None:
+    if result.errors:  # of what could not be read nothing is known
+        say("What --merge-duplicates would change is known once the errors above are mended.")
+        return
     if not result.changes:
         say("--merge-duplicates would change nothing.")
     for split, changes in result.changes.items():
-        say(f"--merge-duplicates would change {len(changes):,} judgements of {split}:")
+        say(f"--merge-duplicates would change {counted(len(changes), 'judgement')} of {split}:")
         for query, document, before, after in changes[:_SHOWN]:
             say(f"  {query} {document} {'unjudged' if before is None else f'{before:g}'} -> {after:g}")
         if len(changes) > _SHOWN:

@@ -27,7 +27,7 @@ from askew.cli.options import (
     SimilarityName,
     similarity,
 )
-from askew.errors import ParameterError
+from askew.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     from askew.data import EmbeddingSet, Finding, Run, TokenEmbeddings
@@ -237,7 +237,8 @@ def _without_tokens(corpus: TokenEmbeddings) -> Finding:
     return Finding(
         code="no-tokens",
         level="warning",
-        message=f"{len(names):,} of {len(corpus):,} documents have no tokens and are left out",
+        message=f"{len(names):,} of {len(corpus):,} documents "
+        f"{'has no tokens and is' if len(names) == 1 else 'have no tokens and are'} left out",
         count=len(names),
         examples=tuple(names[:5]),
     )
@@ -252,7 +253,7 @@ def _give_run(run: Run, output: Path | None, *, as_json: bool) -> None:
         emit_json(_ranked(run))
     elif output is not None:
         most = max((len(names) for _, names, _ in run.items()), default=0)
-        say(f"{len(run):,} queries, {most:,} documents each: {output}")
+        say(f"{counted(len(run), 'query', 'queries')}, {counted(most, 'document')} each: {output}")
     else:
         write("".join(f"{line}\n" for line in run_lines(run, where="stdout")))
 

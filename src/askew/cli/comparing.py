@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askew.cli.console import FEW, emit_json, plain_table, say, show, show_findings
+from askew.cli.console import FEW, difference, emit_json, plain_table, say, show, show_findings
 from askew.cli.options import (
     AsJson,
     BadRows,
@@ -23,6 +23,7 @@ from askew.cli.options import (
     SimilarityName,
     similarity,
 )
+from askew.errors import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -90,7 +91,8 @@ def compare(
 def show_systems(result: SystemComparison) -> None:
     """Write how systems stand: the reference and every other, by measure and documents."""
     if result.left_out:
-        say(f"Left out: {len(result.left_out):,} judged queries that a compared adapter was fitted on.")
+        left_out = counted(len(result.left_out), "judged query", "judged queries")
+        say(f"Left out: {left_out} that a compared adapter was fitted on.")
     table = plain_table("measure", "docs", "system", *_NUMBERS, right=_NUMBERS)
     few = False
     for documents, held in result.evaluations:
@@ -121,7 +123,7 @@ def _other(table: Table, standing: Standing) -> None:
         row.other_name,
         f"{row.n:,}{'*' if row.n < FEW else ''}",
         f"{row.other_mean:.4f}",
-        f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]",
+        difference(row),
         f"{row.p_value:.4f}",
         "" if standing.p_holm is None else f"{standing.p_holm:.4f}",
     )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FEW",
     "WHOLE",
+    "difference",
     "emit_json",
     "plain_table",
     "progress_bar",
@@ -182,12 +184,18 @@ def show_base(rows: Sequence[tuple[str, Comparison]]) -> None:
         say(f"* Under {FEW} queries are too few to judge by.")
 
 
+def difference(row: Comparison) -> str:
+    """The difference with its interval, which one query does not have."""
+    interval = f"[{row.low:+.4f}, {row.high:+.4f}]" if math.isfinite(row.low) else "(one query)"
+    return f"{row.difference:+.4f} {interval}"
+
+
 def _numbers(row: Comparison) -> tuple[str, ...]:
     return (
         f"{row.n:,}{'*' if row.n < FEW else ''}",
         f"{row.base_mean:.4f}",
         f"{row.other_mean:.4f}",
-        f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]",
+        difference(row),
     )
 
 

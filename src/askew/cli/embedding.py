@@ -12,6 +12,7 @@ import typer
 
 from askew.cli.console import emit_json, progress_bar, say, show_findings
 from askew.cli.options import AsJson, Quiet
+from askew.errors import counted
 
 if TYPE_CHECKING:
     from askew.workflows.embed import Embedded
@@ -142,11 +143,11 @@ def _print(result: Embedded) -> None:
         empty = f", {held.empty:,} empty" if held.empty else ""
         asked = held.distinct - held.cached
         say(
-            f"{side}: {held.texts:,} texts, {held.distinct:,} distinct{empty}; {held.cached:,} from the cache, "
-            f"{asked:,} embedded"
+            f"{side}: {counted(held.texts, 'text')}, {held.distinct:,} distinct{empty}; "
+            f"{held.cached:,} from the cache, {asked:,} embedded"
         )
     usage = result.usage
-    tokens = f"; {usage.tokens:,} tokens counted" if usage.tokens else ""
+    tokens = f"; {counted(usage.tokens, 'token')} counted" if usage.tokens else ""
     say(f"requests: {usage.requests:,}, {usage.retries:,} of them repeated{tokens}")
     say(f"cache: {result.cache}")
-    say(f"embeddings: {result.folder} ({result.dim:,} dimensions, {result.dtype})")
+    say(f"embeddings: {result.folder} ({counted(result.dim, 'dimension')}, {result.dtype})")

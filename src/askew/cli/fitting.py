@@ -14,6 +14,7 @@ import typer
 
 from askew.cli.comparing import show_systems
 from askew.cli.console import (
+    difference,
     emit_json,
     plain_table,
     progress_bar,
@@ -41,7 +42,7 @@ from askew.cli.options import (
     similarity,
     traffic_share,
 )
-from askew.errors import ParameterError
+from askew.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     from askew.workflows.deliver import Delivery
@@ -299,7 +300,8 @@ def _print(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
     say(f"verdict: {'adapt' if adapt else 'keep your base'}")
     say(delivery.summary.verdict.sentence)
     if choice.verdict.queries:
-        tried = f"of {len(choice.candidates)} candidates, by {choice.verdict.queries:,} labelled queries"
+        labelled = counted(choice.verdict.queries, "labelled query", "labelled queries")
+        tried = f"of {counted(len(choice.candidates), 'candidate')}, by {labelled}"
         say(f"Chosen: {choice.chosen}, {tried}.")
     if delivery.summary.geometry is not None:
         say(delivery.summary.geometry.sentence)
@@ -328,7 +330,7 @@ def _print_trial(trial: Trial, *, adapt: bool, tried: bool) -> None:
         show_base(trial.comparisons)
     if trial.nearest is not None:
         row = trial.nearest.comparisons[0]
-        told = f"{row.other_mean:.4f}, {row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]"
+        told = f"{row.other_mean:.4f}, {difference(row)}"
         say(f"{row.other_name.capitalize()}, instead: {row.measure} {told}.")
     if tried and not adapt:
         say("What these numbers call adapted was not written: the adapter holds your base.")

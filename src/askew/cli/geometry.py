@@ -25,6 +25,7 @@ from askew.cli.options import (
     Split,
     similarity,
 )
+from askew.errors import counted
 
 if TYPE_CHECKING:
     from askew.geometry import FormChoice, Plan
@@ -200,8 +201,12 @@ def _say_figure(figure: Path | None) -> None:
         say(f"figure: {figure}")
 
 
+def _size(queries: int, documents: int) -> str:
+    return f"{counted(queries, 'labelled query', 'labelled queries')}, {counted(documents, 'document')}"
+
+
 def _show_choice(choice: GeometryChoice) -> None:
-    say(f"{choice.queries:,} labelled queries, {choice.documents:,} documents, {choice.dim:,} dimensions")
+    say(f"{_size(choice.queries, choice.documents)}, {counted(choice.dim, 'dimension')}")
     say(f"{choice.coordinates}{', no document on both sides of a split' if choice.by_document else ''}")
     for target in dict.fromkeys(found.target for found in choice.evidence):
         say("")
@@ -267,14 +272,14 @@ def _show_forms(found: FormChoice) -> None:
 
 def _say_form(found: FormChoice) -> None:
     chosen = found.chosen
-    rows = f", {chosen.untied} rows untied" if chosen.family == "partly shared" else ""
+    rows = f", {counted(chosen.untied, 'row')} untied" if chosen.family == "partly shared" else ""
     sure = ", not settled" if found.inside_noise else ""
-    say(f"separation: {chosen.family}{sure} (rank {chosen.rank}{rows}; {chosen.dimension:,} parameters)")
+    say(f"separation: {chosen.family}{sure} (rank {chosen.rank}{rows}; {counted(chosen.dimension, 'parameter')})")
     say(f"  {found.reason}.")
 
 
 def _show_plan(found: LabelPlan) -> None:
-    say(f"{found.queries:,} labelled queries, {found.documents:,} documents, {found.coordinates}")
+    say(f"{_size(found.queries, found.documents)}, {found.coordinates}")
     say("")
     numbers = ("rank", "crossing", "90% interval")
     table = plain_table(*numbers, "dual beats shared in operator risk", right=numbers)

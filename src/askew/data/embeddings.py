@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew.data.ids import as_ids, tie_rank
-from askew.errors import EmbeddingError, MatchError, ParameterError, name_some
+from askew.errors import EmbeddingError, MatchError, ParameterError, counted, name_some
 from askew.linalg import row_norms
 from askew.linalg.fixed import Float64Array, FloatArray
 
@@ -61,14 +61,14 @@ class EmbeddingSet:
         self.dropped: tuple[str, ...] = ()
         if len(self.ids) != len(self.matrix):
             raise EmbeddingError(
-                f"there are {len(self.ids):,} ids for {len(self.matrix):,} rows",
+                f"{counted(len(self.ids), 'id')} for {counted(len(self.matrix), 'row')}",
                 where=where,
                 remedy="Give one id a row, in the order of the rows",
             )
         if len(self._rows) != len(self.ids):
             twice = repeated(self.ids)
             raise EmbeddingError(
-                f"{len(twice):,} ids occur more than once: {name_some(twice)}",
+                f"{counted(len(twice), 'id occurs', 'ids occur')} more than once: {name_some(twice)}",
                 where=where,
                 remedy="Keep one row for each id",
             )

@@ -9,6 +9,7 @@ import numpy as np
 
 from askew.data.dataset import Dataset
 from askew.data.embeddings import EmbeddingSet
+from askew.errors import counted
 
 __all__ = ["Finding", "examine"]
 
@@ -70,23 +71,31 @@ def _matched(dataset: Dataset) -> Finding:
 def _missing(dataset: Dataset) -> list[Finding]:
     without = tuple(query for query in dataset.qrels.queries if not dataset.qrels.positives(query))
     rows = (
-        ("missing-queries", dataset.missing_queries, "judged queries have no embedding; they score 0", "Embed them"),
+        (
+            "missing-queries",
+            dataset.missing_queries,
+            "judged query has no embedding; it scores 0",
+            "judged queries have no embedding; they score 0",
+            "Embed them",
+        ),
         (
             "missing-documents",
             dataset.missing_documents,
+            "judged document is not in the corpus; it stays in the ideal ranking",
             "judged documents are not in the corpus; they stay in the ideal ranking",
             "Add them to the corpus, or drop their judgements",
         ),
         (
             "no-relevant",
             without,
+            "judged query has no relevant document; it scores 0",
             "judged queries have no relevant document; they score 0",
             "Leave them out of the judgements if no answer exists",
         ),
     )
     return [
-        Finding(code, "warning", f"{len(ids):,} {what}", len(ids), tuple(ids[:5]), remedy)
-        for code, ids, what, remedy in rows
+        Finding(code, "warning", counted(len(ids), one, many), len(ids), tuple(ids[:5]), remedy)
+        for code, ids, one, many, remedy in rows
         if ids
     ]
 
@@ -99,7 +108,11 @@ def _vectors(side: str, embeddings: EmbeddingSet, similarity: str) -> list[Findi
             Finding(
                 f"dropped-{plural}",
                 "warning",
-                f"{len(embeddings.dropped):,} {plural} with NaN or infinite values were dropped",
+                counted(
+                    len(embeddings.dropped),
+                    f"{side} with NaN or infinite values was dropped",
+                    f"{plural} with NaN or infinite values were dropped",
+                ),
                 len(embeddings.dropped),
                 embeddings.dropped[:5],
                 "Embed them again",
@@ -111,7 +124,11 @@ def _vectors(side: str, embeddings: EmbeddingSet, similarity: str) -> list[Findi
             Finding(
                 f"zero-{plural}",
                 "warning",
-                f"{len(zero):,} {plural} are zero vectors; they score 0 against everything",
+                counted(
+                    len(zero),
+                    f"{side} is a zero vector; it scores 0 against everything",
+                    f"{plural} are zero vectors; they score 0 against everything",
+                ),
                 len(zero),
                 tuple(zero[:5]),
                 "Check for empty texts",

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from askew.data.ids import as_id
-from askew.errors import LabelError, name_some
+from askew.errors import LabelError, counted, name_some
 
 __all__ = ["Qrels"]
 
@@ -81,7 +81,7 @@ class Qrels:
     __hash__ = None  # type: ignore[assignment]  # compared by value, and not small
 
     def __repr__(self) -> str:
-        return f"Qrels({len(self):,} queries, {self.judgements:,} judgements)"
+        return f"Qrels({counted(len(self), 'query', 'queries')}, {counted(self.judgements, 'judgement')})"
 
     def only(self, queries: Iterable[str]) -> Qrels:
         """The judgements of some queries, in the order asked for.
@@ -92,7 +92,7 @@ class Qrels:
         wanted = list(queries)
         missing = [query for query in wanted if query not in self._grades]
         if missing:
-            raise LabelError(f"{len(missing):,} queries have no judgement: {name_some(missing)}")
+            raise LabelError(f"{counted(len(missing), 'query has', 'queries have')} no judgement: {name_some(missing)}")
         return Qrels({query: self._grades[query] for query in wanted})
 
     def without_documents(self, documents: Collection[str]) -> Qrels:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew.data.ids import as_id
-from askew.errors import InputError
+from askew.errors import InputError, counted
 
 __all__ = ["Run"]
 
@@ -100,7 +100,7 @@ class Run:
         return len(self._documents)
 
     def __repr__(self) -> str:
-        return f"Run({self.name!r}, {len(self):,} queries)"
+        return f"Run({self.name!r}, {counted(len(self), 'query', 'queries')})"
 
 
 def _score(value: object, query: str, document: object) -> float:

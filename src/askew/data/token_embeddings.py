@@ -13,7 +13,7 @@ from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
 from askew.data.embeddings import as_matrix, repeated
 from askew.data.ids import as_ids, tie_rank
 from askew.data.ragged import as_mask, number_differs, plain_array, running_count, shape_differs, token_places
-from askew.errors import DimensionError, EmbeddingError, MatchError, name_some
+from askew.errors import DimensionError, EmbeddingError, MatchError, counted, name_some
 from askew.linalg import row_norms
 from askew.linalg.fixed import Float64Array, FloatArray, IntArray
 
@@ -66,7 +66,7 @@ class TokenEmbeddings:
         if len(self._rows) != len(self.ids):
             twice = repeated(self.ids)
             raise EmbeddingError(
-                f"{len(twice):,} ids occur more than once: {name_some(twice)}",
+                f"{counted(len(twice), 'id occurs', 'ids occur')} more than once: {name_some(twice)}",
                 where=self.source,
                 remedy="Keep one entry for each id",
             )

@@ -13,6 +13,7 @@ from askew.data.duplicates import joined, near_duplicate_pairs
 from askew.data.embeddings import EmbeddingSet
 from askew.data.health import Finding
 from askew.data.qrels import Qrels
+from askew.errors import counted
 from askew.linalg.fixed import IntArray
 
 __all__ = ["Twins", "find_twins", "merge_duplicates"]
@@ -78,11 +79,12 @@ class Twins:
         lower = [f"{query} {document}" for query, document, before, _ in changes if before is not None]
         copies = [name for group in self.groups for name in group[1:]]
         alike = [f"{left} {right}" for left, right in self.alike]
-        rows: tuple[tuple[str, Literal["note", "warning"], list[str], str, str | None], ...] = (
+        rows: tuple[tuple[str, Literal["note", "warning"], list[str], str, str, str | None], ...] = (
             (
                 "duplicate-documents",
                 "note",
                 copies,
+                "document is a copy of another: the same text, or near-duplicate vectors where a text is missing",
                 "documents are copies of another: the same text, or near-duplicate vectors where a text is missing",
                 None,
             ),
@@ -90,6 +92,7 @@ class Twins:
                 "half-judged-duplicates",
                 "warning",
                 lacking,
+                "judgement is lacking on a copy of a judged document; a search that finds the copy scores 0 for it",
                 "judgements are lacking on copies of judged documents; a search that finds the copy scores 0 for it",
                 "Say --merge-duplicates, which gives every copy the judgement",
             ),
@@ -97,6 +100,7 @@ class Twins:
                 "contradicting-duplicates",
                 "warning",
                 lower,
+                "judgement is lower than that of a copy for the same query",
                 "judgements are lower than that of a copy for the same query",
                 "Correct them, or say --merge-duplicates, which takes the highest",
             ),
@@ -104,13 +108,14 @@ class Twins:
                 "alike-documents",
                 "note",
                 alike,
+                "pair of documents has near-duplicate vectors and different texts",
                 "pairs of documents have near-duplicate vectors and different texts",
                 None,
             ),
         )
         return tuple(
-            Finding(code, level, f"{len(found):,} {message}", len(found), tuple(found[:5]), remedy)
-            for code, level, found, message, remedy in rows
+            Finding(code, level, counted(len(found), one, many), len(found), tuple(found[:5]), remedy)
+            for code, level, found, one, many, remedy in rows
             if found
         )
 
@@ -159,13 +164,13 @@ def merge_duplicates(dataset: Dataset) -> tuple[Dataset, tuple[Finding, ...]]:
     >>> pair = EmbeddingSet("ab", np.ones((2, 2)))
     >>> task, findings = merge_duplicates(Dataset(pair, pair, Qrels({"a": {"a": 1}})))
     >>> dict(task.qrels["a"]), findings[0].message
-    ({'a': 1.0, 'b': 1.0}, '1 judgements were given to copies of judged documents')
+    ({'a': 1.0, 'b': 1.0}, '1 judgement was given to copies of judged documents')
     """
     twins = find_twins(dataset.documents, dataset.document_texts, dataset.qrels.documents(), corpus=dataset.documents)
     changes = twins.changes(dataset.qrels, dataset.documents)
     if not changes:
         return dataset, ()
-    message = f"{len(changes):,} judgements were given to copies of judged documents"
+    message = f"{counted(len(changes), 'judgement was', 'judgements were')} given to copies of judged documents"
     examples = tuple(f"{query} {document}" for query, document, _, _ in changes[:5])
     merged = replace(dataset, qrels=twins.spread(dataset.qrels, dataset.documents))
     return merged, (Finding("merged-duplicates", "note", message, len(changes), examples),)

@@ -84,5 +84,5 @@ def _load(dim: int) -> Any:
             raise MissingExtraError(
                 f"the package 'wordllama' is installed without its weights ({error})",
                 where=folder,
-                remedy="Install it again with: pip install --force-reinstall 'askew[demo]'",
+                remedy="Install it again: pip install --force-reinstall '.[demo]' in askew's clone",
             ) from error

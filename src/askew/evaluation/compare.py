@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew._blocks import blocks
-from askew.errors import DimensionError, InputError, MatchError, ParameterError, name_some
+from askew.errors import DimensionError, InputError, MatchError, ParameterError, counted, name_some
 from askew.linalg.fixed import Float64Array
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def _aligned(base: Evaluation, other: Evaluation) -> npt.NDArray[np.int64]:
     for name, lacking in sides:
         if lacking:
             raise MatchError(
-                f"the evaluation lacks {len(lacking):,} queries of the other: {name_some(lacking)}",
+                f"the evaluation lacks {counted(len(lacking), 'query', 'queries')} of the other: {name_some(lacking)}",
                 where=name,
                 remedy="Evaluate both runs with the same judgements",
             )

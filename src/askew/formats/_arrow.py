@@ -79,6 +79,7 @@ def arrow_columns(path: Path) -> Sequence[str]:
 
 def _rows(table: _Table, path: Path, layout: Layout) -> Iterator[Row]:
     columns, batches = table
+    layout.check(columns, path)
     found = {role: columns[at] for role, at in layout.named(columns).items()}
     lacking = [role for role in layout.needed if role not in found]
     if lacking:

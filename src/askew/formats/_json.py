@@ -17,17 +17,34 @@ SURROGATES = re.compile(r"[\ud800-\udfff]")
 _ODD = re.compile(r"[\t\r\n\0\ud800-\udfff]")
 
 
+class _TwiceError(ValueError):
+    """An object has one key twice, and nothing says which is meant."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for name in held if names.count(name) > 1))
+    return held
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+
+
 def parse_json(text: str, where: str) -> Any:
     """Any JSON value, NaN and infinities included.
 
     Raises:
-        FormatError: it is not JSON, nests too deeply, or has a number of too many digits.
+        FormatError: it is not JSON, nests too deeply, has a key twice in an object, or has a number of too many digits.
 
     >>> parse_json("[1, null]", "here")
     [1, None]
     """
     try:
-        return json.loads(text)
+        return _DECODER.decode(text)
+    except _TwiceError as error:
+        problem = f"an object in it has the key {shown(str(error))} twice"
     except json.JSONDecodeError as error:
         problem = f"it is not JSON ({error.msg}, character {error.pos + 1})"
     except ValueError:  # Python reads integers of up to 4,300 digits
@@ -47,6 +64,8 @@ def json_id(value: object, where: str) -> str:
     >>> json_id(7, "here")
     '7'
     """
+    if isinstance(value, float):
+        raise FormatError(f"the id {value} is not an integer", where=where, remedy="Give ids as strings or integers")
     if not isinstance(value, (str, int)) or isinstance(value, bool):
         raise FormatError(f"an id is {kind_of(value)}", where=where, remedy="Give ids as strings or integers")
     if value == "":

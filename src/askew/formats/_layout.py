@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from askew.errors import FormatError
-from askew.formats._columns import number
+from askew.errors import FormatError, counted
+from askew.formats._columns import number, shown
 
 __all__ = ["DOCUMENT_NAMES", "ID_NAMES", "QUERY_NAMES", "Layout", "Row", "briefly", "plain_name"]
 
@@ -52,6 +52,7 @@ class Layout:
         last: a role that is found in the last of three columns if no name tells it.
         expected: what a remedy says.
         words: whether columns may be apart by spaces too.
+        ids: names of which a table may have one a role: with two, nothing says which is meant.
     """
 
     roles: Mapping[str, tuple[str, ...]]
@@ -60,6 +61,7 @@ class Layout:
     expected: str
     last: str | None = None
     words: bool = False
+    ids: tuple[str, ...] = ()
 
     def named(self, columns: Sequence[str]) -> dict[str, int]:
         """Role → position of its column, of the roles whose name is there.
@@ -71,14 +73,29 @@ class Layout:
         best = {role: next((name for name in wanted if name in names), None) for role, wanted in self.roles.items()}
         return {role: names.index(name) for role, name in best.items() if name is not None}
 
+    def check(self, columns: Sequence[str], where: object) -> None:
+        """Refuse columns of which two mean the same: one name twice, or two of `ids`.
+
+        Raises:
+            FormatError: there are such columns.
+        """
+        names = [plain_name(column) for column in columns]
+        for role, place in self.named(columns).items():
+            same = {names[place], *(name for name in self.ids if names[place] in self.ids and name in self.roles[role])}
+            found = [column for column, name in zip(columns, names, strict=True) if name in same]
+            if len(found) > 1:
+                problem = f"the columns {shown(found[0])} and {shown(found[1])} both mean the {role}"
+                raise FormatError(problem, where=where, remedy="Take one of them out, or rename it")
+
     def order(self, cells: Sequence[str], where: str) -> tuple[dict[str, int], bool]:
         """Role → column, and whether the cells are a header rather than a row.
 
         Raises:
-            FormatError: no header, and a number of columns that means nothing.
+            FormatError: no header, and a number of columns that means nothing; or two columns that mean the same.
         """
         found = self.named(cells)
         if all(role in found for role in self.needed):
+            self.check(cells, where)
             other = len(cells) == 3 and self.last is not None and len(found) == 2
             return ({**found, str(self.last): 2} if other and 2 not in found.values() else found), True
         if len(cells) not in self.positions:
@@ -86,13 +103,15 @@ class Layout:
         placed = {role: at for at, role in enumerate(self.positions[len(cells)]) if role is not None}
         # One name alone tells a header of three columns or more, in which no number stands at the end.
         told = any(role in found and found[role] == at for role, at in placed.items())
-        return placed, told and len(cells) > 2 and number(cells[-1]) is None
+        header = told and len(cells) > 2 and number(cells[-1]) is None
+        if header:
+            self.check(cells, where)
+        return placed, header
 
     def _width(self, cells: Sequence[str]) -> str:
-        counted = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
         able = [str(width) for width in sorted(self.positions)]
         listed = " or ".join([", ".join(able[:-1]), able[-1]] if len(able) > 1 else able)
-        return f"the line has {counted}; without a header that names them there are {listed}"
+        return f"the line has {counted(len(cells), 'column')}; without a header that names them there are {listed}"
 
     def _advice(self, cells: Sequence[str]) -> str:
         if len(cells) == 1 and "," in cells[0]:

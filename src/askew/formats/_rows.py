@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from askew.errors import FormatError
+from askew.errors import FormatError, counted
 from askew.formats._columns import split_cells
 from askew.formats._json import kind_of, parse_json
 from askew.formats._layout import Layout, Row
@@ -37,10 +37,14 @@ def tsv_rows(path: Path, layout: Layout) -> Iterator[Row]:
 
 def json_rows(path: Path, layout: Layout) -> Iterator[Row]:
     """The rows of JSON lines: an object each, its keys for columns."""
+    keys: list[str] = []
+    found: dict[str, str] = {}
     for where, record in json_records(path, layout.expected):
-        keys = list(record)
-        values = {role: record[keys[at]] for role, at in layout.named(keys).items()}
-        yield Row(where, values)
+        if keys != list(record):  # most lines have the keys of the line before
+            keys = list(record)
+            layout.check(keys, where)
+            found = {role: keys[at] for role, at in layout.named(keys).items()}
+        yield Row(where, {role: record[key] for role, key in found.items()})
 
 
 def csv_columns(path: Path) -> list[str]:
@@ -134,8 +138,9 @@ def _laid_out(rows: Iterable[tuple[int, list[str]]], path: Path, layout: Layout)
             if header:
                 continue
         if len(cells) != width:
-            counted = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
             raise FormatError(
-                f"the line has {counted}, and line {first} has {width}", where=where, remedy=layout.expected
+                f"the line has {counted(len(cells), 'column')}, and line {first} has {width}",
+                where=where,
+                remedy=layout.expected,
             )
         yield Row(where, {role: cells[at] for role, at in order.items()})

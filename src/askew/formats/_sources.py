@@ -13,7 +13,7 @@ from askew.formats._layout import Layout, Row
 from askew.formats._registry import FORMATS, Format, split_name
 from askew.formats.text import STDIN, PathLike, unreadable
 
-__all__ = ["Source", "inside", "is_file", "is_folder", "locate", "read_rows", "sources_in"]
+__all__ = ["Source", "inside", "is_file", "is_folder", "is_stream", "locate", "read_rows", "sources_in"]
 
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})")
 
@@ -58,7 +58,7 @@ class Source:
 
 
 def locate(path: PathLike) -> Source:
-    """What a path names: a file, a folder of shards, the name that shards share, or a pattern with ``*``.
+    """What a path names: a file or pipe, a folder of shards, the name that shards share, or a pattern with ``*``.
 
     ``queries.npy`` stands for ``queries-00000-of-00002.npy`` and ``queries-00001-of-00002.npy``
     where there is no file of that name.
@@ -68,7 +68,7 @@ def locate(path: PathLike) -> Source:
     """
     path = Path(path)
     stem, ending = split_name(path.name)
-    if path == STDIN or is_file(path):
+    if is_file(path) or is_stream(path):
         return Source(path, stem, ending, (path,))
     if is_folder(path):
         held = _folder(path, FORMATS)
@@ -159,6 +159,12 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
+def is_stream(path: Path) -> bool:
+    """Whether it is standard input, or there as neither a file nor a folder: a pipe, a device."""
+    there = os.path.exists(path) and not (is_file(path) or is_folder(path))  # noqa: PTH110
+    return path == STDIN or there
+
+
 def _folder(folder: Path, endings: Iterable[str]) -> Source | None:
     """A folder of shards, all of the first format that it holds files of."""
     wanted = set(endings)
@@ -174,7 +180,7 @@ def _folder(folder: Path, endings: Iterable[str]) -> Source | None:
 
 
 def _first(stem: str, kinds: dict[str, list[Path]]) -> Source:
-    ending = next(ending for ending in FORMATS if ending in kinds)
+    ending = next((ending for ending in FORMATS if ending in kinds), min(kinds))
     parts = kinds[ending]
     whole = [part for part in parts if _SHARD.fullmatch(split_name(part.name)[0]) is None]
     if len(whole) == 1 or (whole and len({split_name(part.name)[0] for part in whole}) == 1):

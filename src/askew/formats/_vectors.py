@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from askew.errors import FormatError
+from askew.errors import FormatError, counted
 from askew.formats._columns import number, shown
 from askew.formats._json import json_id, kind_of, parse_json
 from askew.formats._layout import ID_NAMES, Layout
@@ -87,7 +87,7 @@ def _table(cells: Iterable[tuple[int, list[str]]], path: Path) -> Held:
                 id_at = found.get("id", 0)
                 continue
         if len(row) != width or width < 2:
-            problem = f"the line has {len(row)} columns, and the first has {width}"
+            problem = f"the line has {counted(len(row), 'column')}, and the first has {width}"
             raise FormatError(problem, where=where, remedy=EXPECTED)
         ids.append(json_id(row[id_at], where))
         given = [cell for at, cell in enumerate(row) if at != id_at] if vector_at is None else [row[vector_at]]

@@ -14,14 +14,14 @@ import numpy as np
 
 from askew._atomic import writing_file
 from askew.data import EmbeddingSet
-from askew.errors import EmbeddingError, FormatError, OutputError
+from askew.errors import EmbeddingError, FormatError, OutputError, counted
 from askew.formats._columns import check_names, shown
 from askew.formats._json import id_list
 from askew.formats._mapped import Held
 from askew.formats._registry import FORMATS, MATRICES, split_name
-from askew.formats._sources import Source, is_file, locate
+from askew.formats._sources import Source, is_file, is_stream, locate
 from askew.formats._tensors import write_tensor
-from askew.formats.text import STDIN, PathLike, read_lines, read_whole, write_lines
+from askew.formats.text import PathLike, read_lines, read_whole, write_lines
 from askew.linalg.fixed import FloatArray
 
 __all__ = ["embedding_lines", "read_embeddings", "write_embedding_blocks", "write_embeddings"]
@@ -56,7 +56,7 @@ def read_embeddings(
             and ``.feather`` with a column of lists called ``embedding`` or ``vector``; ``.jsonl``
             likewise; ``.csv`` and ``.tsv`` of an id and d numbers, or likewise. The values are
             float16, float32 or float64; those of text become float64. ``-`` is standard input, and
-            JSON lines.
+            JSON lines, as is a pipe whose name has none of these endings.
         ids: n ids, or the path of a file of them (one a line, or a JSON list). By default those in
             the file, else in ``<stem>.ids``, ``<stem>.ids.txt`` or ``<stem>.json`` beside the
             matrix: for all shards, or for each. In a file of lines only the line ending is taken
@@ -176,7 +176,7 @@ def write_embedding_blocks(
             written += len(rows)
         if written != len(ids):
             raise EmbeddingError(
-                f"there are {len(ids):,} ids for {written:,} rows", where=path, remedy="Give one id a row"
+                f"{counted(len(ids), 'id')} for {counted(written, 'row')}", where=path, remedy="Give one id a row"
             )
 
 
@@ -207,7 +207,7 @@ def _given_ids(ids: Iterable[object] | PathLike | None) -> list[object] | None:
 def _held(source: Source, *, named: bool) -> Held:
     """The matrix of all parts, (n, d), and its ids, unless they are named elsewhere."""
     source.check()
-    form = FORMATS[".jsonl"] if source.path == STDIN else source.format
+    form = FORMATS[".jsonl"] if source.format is None and is_stream(source.path) else source.format
     if form is None or form.matrix is None:
         raise FormatError(
             f"embeddings are not read from {source.ending or 'a name without an ending'}",
@@ -227,7 +227,7 @@ def _held(source: Source, *, named: bool) -> Held:
                 raise _lacking(part, split_name(part.name)[0], len(held.matrix))
             if len(parts) > 1 and len(held.ids) != len(held.matrix):
                 raise FormatError(
-                    f"there are {len(held.ids):,} ids for {len(held.matrix):,} rows",
+                    f"{counted(len(held.ids), 'id')} for {counted(len(held.matrix), 'row')}",
                     where=part,
                     remedy="Give one id a row, in the order of the rows",
                 )

@@ -11,7 +11,7 @@ from typing import Literal
 from askew._checks import check_kind
 from askew.data import Dataset, EmbeddingSet, Qrels, side_by_side
 from askew.data.fusion import JOINT
-from askew.errors import AskewError, FormatError, ParameterError, name_some
+from askew.errors import FormatError, ParameterError, name_some
 from askew.formats._layout import Layout
 from askew.formats._npz import is_sparse
 from askew.formats._registry import MATRICES, TABLES
@@ -208,10 +208,14 @@ def _is_side(name: str) -> bool:
 
 
 def _has(source: Source, layout: Layout) -> bool:
-    """Whether a table names the columns of a layout; False if it cannot be read."""
+    """Whether a table names the columns of a layout; False if it is damaged.
+
+    Raises:
+        MissingExtraError: what reads it is not installed.
+    """
     try:
         columns = source.format.columns(source.parts[0]) if source.format else ()
-    except AskewError:
+    except FormatError:
         return False
     return all(role in layout.named(columns) for role in layout.needed)
 

@@ -36,6 +36,7 @@ _LAYOUT = Layout(
     last="grade",
     expected=_EXPECTED,
     words=True,
+    ids=(*QUERY_NAMES[:4], *DOCUMENT_NAMES[:8]),
 )
 
 _UNSAFE = re.compile(r"^ | $|[\t\r\n\0]")
@@ -140,10 +141,11 @@ def _number(row: Row, role: str) -> float:
     grade = number(value) if isinstance(value, str) else _as_float(value)
     if grade is not None and math.isfinite(grade) and (role != "count" or grade >= 0):
         return grade
-    told = shown(value) if isinstance(value, str) else kind_of(value)
     if grade is None:
-        raise FormatError(f"the {role} {told} is not a number", where=row.at(role), remedy=_EXPECTED)
+        told = f"{shown(value)} is not" if isinstance(value, str) else f"is {kind_of(value)}, not"
+        raise FormatError(f"the {role} {told} a number", where=row.at(role), remedy=_EXPECTED)
     if not math.isfinite(grade):
+        told = shown(value) if isinstance(value, str) else str(grade)
         raise FormatError(f"the {role} {told} is not finite", where=row.at(role), remedy="Give a number")
     raise FormatError(f"the count {grade:g} is negative", where=row.at(role), remedy="Give counts of 0 or more")
 

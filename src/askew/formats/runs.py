@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from askew.data import Run
-from askew.errors import FormatError
+from askew.errors import FormatError, counted
 from askew.formats._columns import check_names, number, shown, split_words
 from askew.formats.text import PathLike, read_lines, write_lines
 
@@ -37,7 +37,7 @@ def read_run(path: PathLike) -> Run:
     ...     _ = file.write_text("q1 Q0 d1 1 0.5 bm25\nq1 Q0 d2 2 0.75 bm25\n")
     ...     run = read_run(file)
     >>> run, run.documents("q1")
-    (Run('bm25', 1 queries), ('d2', 'd1'))
+    (Run('bm25', 1 query), ('d2', 'd1'))
     """
     path = Path(path)
     scores: dict[str, dict[str, float]] = {}
@@ -102,8 +102,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str, float, str, str]]:
         where = f"{path}:{line}"
         cells = split_words(text)
         if len(cells) != 6:
-            counted = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
-            raise FormatError(f"the line has {counted}", where=where, remedy=_EXPECTED)
+            raise FormatError(f"the line has {counted(len(cells), 'column')}", where=where, remedy=_EXPECTED)
         query, _, document, _, score, tag = cells
         yield query, document, _score(score, where), tag, where
 

@@ -12,7 +12,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TextIO, TypeAlias
@@ -71,7 +71,7 @@ def read_lines(path: PathLike, *, blank: bool = False) -> Iterator[tuple[int, st
     """
     path = Path(path)
     number = 0
-    with _reading(path) as stream:
+    with _reading(path, after=lambda: f" after line {number}" if number else "") as stream:
         while line := stream.readline(LONGEST_LINE + 1):
             number += 1
             text = line.removesuffix("\n")
@@ -158,7 +158,8 @@ def _stdin() -> io.RawIOBase:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[TextIO]:
+def _reading(path: Path, after: Callable[[], str] = str) -> Iterator[TextIO]:
+    """A text file, opened; `after` says how far it has been read, for a message."""
     with open_bytes(path) as raw:
         packed = path.suffix.lower() == ".gz" or raw.peek(2)[:2] == _GZIP_MAGIC  # type: ignore[attr-defined]  # buffered
         binary = gzip.GzipFile(fileobj=raw) if packed else raw
@@ -167,7 +168,7 @@ def _reading(path: Path) -> Iterator[TextIO]:
                 yield stream
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise FormatError(
-                f"its gzip data are damaged or cut short ({error})",
+                f"its gzip data are damaged or cut short{after()} ({error})",
                 where=path,
                 remedy="Copy or compress the file again",
             ) from error

@@ -13,7 +13,7 @@ import numpy as np
 
 from askew.data import TokenEmbeddings
 from askew.data.ragged import token_places
-from askew.errors import DimensionError, EmbeddingError, name_some
+from askew.errors import DimensionError, EmbeddingError, counted, name_some
 from askew.linalg import row_norms
 from askew.linalg.fixed import Float64Array, FloatArray, IntArray
 from askew.linalg.scores import to_unit
@@ -164,7 +164,8 @@ def _check(queries: TokenEmbeddings, documents: TokenEmbeddings) -> None:
     empty = np.flatnonzero(queries.lengths == 0)
     if len(empty):
         raise EmbeddingError(
-            f"{len(empty):,} queries have no tokens: {name_some(queries.ids[row] for row in empty)}",
+            f"{counted(len(empty), 'query has', 'queries have')} no tokens: "
+            f"{name_some(queries.ids[row] for row in empty)}",
             where=queries.source,
             remedy="Leave them out, or keep a token of each",
         )

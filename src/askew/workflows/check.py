@@ -10,7 +10,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, EmbeddingSet, Finding, Qrels, Twins, examine, find_twins
-from askew.errors import AskewError
+from askew.errors import AskewError, counted
 from askew.formats import check_card, list_encoders, list_splits, read_side, read_side_texts, read_split
 
 __all__ = ["Check", "check"]
@@ -114,7 +114,7 @@ def check(
     judged = {str(name): qrels for name, qrels in read.items() if qrels is not None}
     texts = {side: errors.trying(read_side_texts, folder, side) or {} for side in _SIDES}
     held: dict[str, dict[Side, EmbeddingSet]] = {}
-    for name, makers in _makers(folder, encoder, document_encoder).items():
+    for name, makers in (errors.trying(_makers, folder, encoder, document_encoder) or {}).items():
         sides = {
             side: errors.trying(read_side, folder, side, maker, bad_rows=bad_rows) for side, maker in makers.items()
         }
@@ -152,7 +152,8 @@ def _textless(name: str, sides: Mapping[Side, EmbeddingSet], texts: Mapping[Side
     for side, held in sides.items():
         lacking = [item for item in held.ids if item not in texts[side]] if texts[side] else []
         if lacking:
-            message = f"{len(lacking):,} embedded {side} have no text"
+            one = "query" if side == "queries" else "document"
+            message = counted(len(lacking), f"embedded {one} has no text", f"embedded {side} have no text")
             found.append((name, Finding(f"no-text-{side}", "note", message, len(lacking), tuple(lacking[:5]))))
     return found
 
@@ -179,7 +180,7 @@ def _overlaps(judged: Mapping[str, Qrels]) -> list[_Placed]:
     for left, right in combinations(judged, 2):
         both = [query for query in judged[left].queries if query in judged[right]]
         if both:
-            message = f"{len(both):,} queries are judged in both splits"
+            message = f"{counted(len(both), 'query is', 'queries are')} judged in both splits"
             remedy = "Take them out of one; fit takes test queries out of training"
             finding = Finding("split-overlap", "warning", message, len(both), tuple(both[:5]), remedy)
             found.append((f"{left} and {right}", finding))

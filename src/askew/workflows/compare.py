@@ -12,7 +12,7 @@ from typing import Any, Literal
 from askew.adapters import Adapter, Seen
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, Finding, Qrels, Run, examine
-from askew.errors import FormatError, LabelError, ParameterError
+from askew.errors import FormatError, LabelError, ParameterError, counted
 from askew.evaluation import Comparison, Evaluation, compare, evaluate, holm
 from askew.formats import load_adapter, read_dataset, read_run, read_split
 from askew.workflows.assess import MEASURES, cut, depth_for, remembered, residual, search_judged
@@ -303,7 +303,11 @@ def _odd(task: Dataset | Qrels, evaluations: Sequence[Evaluation], similarity: S
             Finding(
                 "missing-queries",
                 "warning",
-                f"{len(ids):,} judged queries are not in {name}; they score 0",
+                counted(
+                    len(ids),
+                    f"judged query is not in {name}; it scores 0",
+                    f"judged queries are not in {name}; they score 0",
+                ),
                 len(ids),
                 tuple(ids[:5]),
                 "Search with them too",

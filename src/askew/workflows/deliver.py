@@ -14,7 +14,7 @@ from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, Finding, Qrels, split_queries
 from askew.data import merge_duplicates as merged
-from askew.errors import LabelError, MatchError, OutputError, ParameterError
+from askew.errors import LabelError, MatchError, OutputError, ParameterError, counted
 from askew.estimators import Mining
 from askew.formats import list_splits, read_dataset, read_split, refuse_foreign, save_adapter
 from askew.protocols import Progress
@@ -119,7 +119,8 @@ def read_splits(
         return train, test, findings
     if labels > len(train.labelled):
         raise ParameterError(
-            f"{labels:,} labels were asked for, and {len(train.labelled):,} queries of the split {used!r} can teach",
+            f"{counted(labels, 'label was', 'labels were')} asked for, and "
+            f"{counted(len(train.labelled), 'query', 'queries')} of the split {used!r} can teach",
             where=folder,
             remedy="Ask for fewer labels, or leave --labels (labels=...) out to use them all",
         )
@@ -156,7 +157,11 @@ def _apart(train: Dataset, test: Dataset) -> tuple[Dataset, Dataset, tuple[Findi
     finding = Finding(
         "train-test-overlap",
         "warning",
-        f"{len(both):,} queries are in both splits; they were taken out of training",
+        counted(
+            len(both),
+            "query is in both splits; it was taken out of training",
+            "queries are in both splits; they were taken out of training",
+        ),
         len(both),
         tuple(both[:5]),
     )

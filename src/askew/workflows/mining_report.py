@@ -23,6 +23,11 @@ _FEWEST_QUERIES = 20
 _MOST_QUERIES = 200
 # More queries than this with under half of the negatives wanted are worth a warning.
 _MANY = 0.25
+# A margin below the default that turns away so many times what is wanted, or this share of the corpus, for most
+# queries leaves easy negatives.
+_TIMES_WANTED = 4
+_SHARE_OF_CORPUS = 0.25
+_LARGER = "Allow a larger one: --margin, or fit(data, mining=Mining(margin=1.0))"
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,8 @@ def report_mining(
         seed: of the hashes.
 
     Returns:
-        Counts as plain values; a note on them, and a warning if many queries have too few negatives.
+        Counts as plain values; a note on them, and a warning if many queries have too few negatives,
+        or if a margin below the default turns most of the hard ones away.
     """
     hidden = false_negatives(dataset, labels, prior, mining, similarity=similarity, seed=seed)
     kept = np.sum(labels.mined.rows >= 0, axis=1)
@@ -147,16 +153,29 @@ def report_mining(
         )
     note = Finding("mined-negatives", "note", message, len(labels))
     # A base that scores everything 0 has no hard negatives, and that there is no base has been said.
-    if len(lacking) <= _MANY * len(labels) or isinstance(prior, Zero):
+    if isinstance(prior, Zero):
         return facts, (note,)
-    return facts, (note, _few(labels, lacking, mining))
+    if len(lacking) > _MANY * len(labels):
+        return facts, (note, _few(labels, lacking, mining))
+    return facts, (note, *_easy(labels, mining, len(dataset.documents)))
+
+
+def _easy(labels: Labels, mining: Mining, documents: int) -> tuple[Finding, ...]:
+    turned = float(np.median(labels.mined.rejected)) if len(labels) else 0.0
+    if mining.margin >= Mining.margin or turned <= min(_TIMES_WANTED * mining.count, _SHARE_OF_CORPUS * documents):
+        return ()
+    message = (
+        f"the margin of {mining.margin:g} turned away {turned:,.0f} higher-ranked documents or more for half of the "
+        "queries, so that their negatives are easy ones"
+    )
+    return (Finding("easy-negatives", "warning", message, len(labels), remedy=_LARGER),)
 
 
 def _few(labels: Labels, lacking: IntArray, mining: Mining) -> Finding:
     # Else there are too few documents, or too many copies of relevant ones.
     by_margin = mining.margin < 1 and bool(np.mean(labels.mined.rejected[lacking] > 0) > 1 / 2)
     cause, remedy = (
-        (f"the margin of {mining.margin:g}", "Allow a larger one: --margin, or fit(data, mining=Mining(margin=1.0))")
+        (f"the margin of {mining.margin:g}", _LARGER)
         if by_margin
         else ("the corpus", "Add documents to it that are no copies of relevant ones")
     )
