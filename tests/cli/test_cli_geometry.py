@@ -61,6 +61,23 @@ def test_evidence_inside_the_noise_is_an_answer(straight: Any, askew: Askew) -> 
     assert "inside the noise: shared, the smaller family" in said.out
 
 
+def test_too_few_labels_for_an_error_settle_nothing(turned: Any, askew: Askew) -> None:
+    options = ["select", turned.root, "--rank", 2, "--labels", 8]
+    told, prose = askew(*options, "--json").json(), askew(*options).out
+    unknown = [one for rule in told["evidence"] if rule["rule"] != "CARS" for one in rule["selections"]]
+    assert all((one["choice"], one["standard_error"]) == ("shared", None) for one in unknown)
+    assert "ranking: shared, not settled (rank 2)" in prose
+    assert "separation says shared, too few queries for an error" in prose
+    assert prose.count(" shared ~\n") >= 3
+    assert "Where there is no interval, queries are too few for an error." in prose
+
+
+def test_a_plan_without_a_crossing_has_no_interval(straight: Any, askew: Askew) -> None:
+    said = askew("plan", straight.root, "--rank", 2, "--labels", 8).out
+    row = next(line for line in said.splitlines() if "no crossing in sight" in line)
+    assert row.split() == ["2", "-", "-", "no", "crossing", "in", "sight"]
+
+
 def test_the_coordinates_are_named(turned: Any, askew: Askew) -> None:
     for options, name in (
         (["--whitening", "pooled"], "pooled whitening"),
