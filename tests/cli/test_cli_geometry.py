@@ -61,6 +61,23 @@ def test_evidence_inside_the_noise_is_an_answer(straight: Any, askew: Askew) -> 
     assert "inside the noise: shared, the smaller family" in said.out
 
 
+def test_too_few_labels_for_an_error_settle_nothing(turned: Any, askew: Askew) -> None:
+    options = ["select", turned.root, "--rank", 2, "--labels", 8]
+    told, prose = askew(*options, "--json").json(), askew(*options).out
+    unknown = [one for rule in told["evidence"] if rule["rule"] != "CARS" for one in rule["selections"]]
+    assert all((one["choice"], one["standard_error"]) == ("shared", None) for one in unknown)
+    assert "ranking: shared, not settled (rank 2)" in prose
+    assert "separation says shared, too few queries for an error" in prose
+    assert prose.count(" shared ~\n") >= 3
+    assert "Where there is no interval, queries are too few for an error." in prose
+
+
+def test_a_plan_without_a_crossing_has_no_interval(straight: Any, askew: Askew) -> None:
+    said = askew("plan", straight.root, "--rank", 2, "--labels", 8).out
+    row = next(line for line in said.splitlines() if "no crossing in sight" in line)
+    assert row.split() == ["2", "-", "-", "no", "crossing", "in", "sight"]
+
+
 def test_the_coordinates_are_named(turned: Any, askew: Askew) -> None:
     for options, name in (
         (["--whitening", "pooled"], "pooled whitening"),
@@ -87,8 +104,9 @@ def test_few_labels_make_no_figure_of_a_plan(turned: Any, askew: Askew, tmp_path
     [
         ("select {data} --rank 25", 2, "ranks (25,) are not all between 1 and 24"),
         ("plan {data} --rank 25", 2, "none above the dimension 24"),
-        ("select {data} --labels 3", 3, "3 rows make 3 queries ~ at least four queries"),
-        ("plan {data} --labels 3", 3, "3 rows make 3 queries"),
+        ("select {data} --labels 3", 3, "3 rows make 3 queries ~ at least 5 different queries"),
+        ("select {data} --labels 4", 3, "4 rows make 4 queries ~ at least 5 different queries"),
+        ("plan {data} --labels 3", 3, "3 rows make 3 queries ~ at least 4 different queries"),
         ("select {data} --split nowhere", 2, "there is no split 'nowhere'"),
         ("select {data} --whitening pooled --residual", 2, "base is no identity ~ Leave out one"),
         ("select {data} --figure {data}", 6, "a folder stands where a file should go"),
@@ -98,6 +116,20 @@ def test_few_labels_make_no_figure_of_a_plan(turned: Any, askew: Askew, tmp_path
 )
 def test_refused(refuses: Callable[[str, int, str], None], command: str, code: int, says: str) -> None:
     refuses(command, code, says)
+
+
+@pytest.mark.parametrize("command", ["select", "plan"])
+def test_the_remedy_for_equal_queries_fits_the_mode(task: Any, askew: Askew, command: str) -> None:
+    vectors = np.load(task.queries)
+    for equal, says in ((36, "leave out what hangs together"), (40, "different queries")):
+        vectors[:equal] = vectors[0]
+        task.embed("queries", vectors)
+        task.judge("train", [(f"q{row}", f"d{row}", 1) for row in range(40)])
+        apart = askew(command, task.root, "--rank", 2).refused(3)
+        assert "documents" not in apart
+        together = askew(command, task.root, "--rank", 2, "--by-document").refused(3)
+        assert "et splits share documents" in together
+        assert says in together
 
 
 @pytest.mark.parametrize("command", ["select", "plan"])

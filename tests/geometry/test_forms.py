@@ -215,8 +215,12 @@ def test_coordinates_and_workers_change_nothing(signed: bool) -> None:
 
 def test_few_queries_have_no_error() -> None:
     found = choose_form(noisy(6, 5), ranks=[4], fractions=[0.5])
-    assert (found.standard_error, found.inside_noise) == (None, False)
+    assert (found.standard_error, found.inside_noise) == (None, True)
+    assert "too few queries for an error" in found.reason
     assert found.lead is not None
+    switched_off = choose_form(noisy(6, 5), ranks=[4], fractions=[0.5], groups=None)
+    assert not switched_off.inside_noise
+    assert "too few" not in switched_off.reason
     assert np.isfinite(found.values).all()
 
 

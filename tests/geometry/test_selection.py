@@ -239,7 +239,7 @@ def test_inside_the_noise_the_smaller_family_or_a_mixture_is_taken() -> None:
         (0.0, 0.0, "the two are equal: shared, the smaller family"),
         (0.0, None, "the two are equal: shared, the smaller family"),
         (0.0, 1.0, "the score is 0, inside the noise: shared, the smaller family"),
-        (2.0, None, "the score is above 0 (no error was estimated): dual"),
+        (2.0, None, "the score is above 0, but there are too few queries for an error: shared, the smaller family"),
         (-2.0, 0.0, "the score is below 0 (the same whatever queries are left out): shared"),
         (4.0, 2.0, "the score is 2.0 standard errors above 0: dual"),
         (-2.0, 4.0, "the score is 0.5 standard errors below 0, inside the noise: shared, the smaller family"),
@@ -247,6 +247,25 @@ def test_inside_the_noise_the_smaller_family_or_a_mixture_is_taken() -> None:
 )
 def test_the_sentence_says_what_was_found(score: float, error: float | None, says: str) -> None:
     assert decide(score, error, fallback="shared")[4] == says
+
+
+@pytest.mark.parametrize("selector", [fold_loss, fold_separation])
+def test_too_few_queries_for_an_error_are_no_evidence(selector: Selector) -> None:
+    """Eight rows of noise: the sign is dual's in some draws, and no answer is."""
+    draws = [np.random.default_rng(seed).normal(size=(2, 8, 6)) for seed in range(20)]
+    found = [selector(named(*draw), ranks=[2])[0] for draw in draws]
+    assert all((each.choice, each.inside_noise, each.standard_error) == ("shared", True, None) for each in found)
+    assert all("too few queries for an error: shared" in each.reason for each in found)
+    by_sign = [selector(named(*draw), ranks=[2], fallback="none")[0] for draw in draws]
+    assert all(each.choice == ("dual" if each.score > 0 else "shared") and each.inside_noise for each in by_sign)
+
+
+@pytest.mark.parametrize("selector", [cars, fold_loss, fold_separation])
+def test_without_an_error_by_wish_the_sign_stands(selector: Selector) -> None:
+    for seed in range(10):
+        found = selector(named(*np.random.default_rng(seed).normal(size=(2, 8, 6))), ranks=[2], groups=None)[0]
+        assert (found.choice == "dual", found.inside_noise) == (found.score > 0, False)
+        assert "(the error was switched off)" in found.reason
 
 
 def test_fewer_groups_take_a_larger_score_to_be_sure() -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan", "select"]
 
-# Marks a choice that is the smaller family's only because the score is inside the noise.
+# Marks a choice whose score is inside the noise, or has no error for want of queries.
 _NOISE = "~"
 
 
@@ -214,6 +214,8 @@ def _show_choice(choice: GeometryChoice) -> None:
     say("")
     say(f"Above 0 is for dual; {_NOISE} is inside the noise. P(dual): the chance that a")
     say("repetition would be above 0. Operator risk is in units of the moment's energy.")
+    if any(one.standard_error is None for found in choice.evidence for one in found.selections):
+        say("Where there is no interval, queries are too few for an error.")
     if choice.ranking is not None:
         _say_ranking(choice.ranking)
     if choice.form is not None:
@@ -284,9 +286,9 @@ def _show_plan(found: LabelPlan) -> None:
     numbers = ("rank", "crossing", "90% interval")
     table = plain_table(*numbers, "dual beats shared in operator risk", right=numbers)
     for one in found.plans:
-        crossing = "-" if one.crossing is None else f"{one.crossing:,.0f}"
         low, high = (f"{end:,.0f}" if end < 1e9 else "no end" for end in one.interval)
-        table.add_row(str(one.rank), crossing, f"{low} to {high}", _standing(one))
+        ends = ("-", "-") if one.crossing is None else (f"{one.crossing:,.0f}", f"{low} to {high}")
+        table.add_row(str(one.rank), *ends, _standing(one))
     show(table)
     if found.gain is not None:
         say("")

@@ -73,7 +73,8 @@ def fold_loss(
         folds: K, by query.
         groups: of the delete-a-group jackknife, whose every group is refitted without; None for no error.
         by_document: folds that share no document.
-        fallback: ``"shared"`` or ``"none"`` inside the noise.
+        fallback: ``"shared"`` or ``"none"`` inside the noise, and where queries are too few for the error (fewer than
+            two a fold).
         seed: of the hashes.
         workers: folds that run side by side; no result depends on it.
 
@@ -310,7 +311,9 @@ def _selections(
     for place, rank in enumerate(design.ranks):
         score = float(scores[place])
         error = None if without is None else float(np.sqrt(jackknife_covariance(without[:, [place]])[0, 0]))
-        choice, weight, inside, fell, reason = decide(score, error, fallback=design.fallback, groups=groups)
+        choice, weight, inside, fell, reason = decide(
+            score, error, fallback=design.fallback, groups=groups, wanted=design.groups is not None
+        )
         found.append(
             Selection(
                 choice=choice,

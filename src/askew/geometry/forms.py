@@ -77,6 +77,7 @@ class FormChoice:
         held: the rank that the moment of what is outside a fold has at most.
         standard_error: of `lead`, over queries; None if it was not estimated.
         groups: that it was estimated by leaving out; None likewise.
+        wanted: whether an error was asked for: without one, queries were too few.
     """
 
     forms: tuple[Form, ...]
@@ -87,6 +88,7 @@ class FormChoice:
     held: int
     standard_error: float | None = None
     groups: int | None = None
+    wanted: bool = False
 
     def separation(self, form: Form) -> float:
         """The mean over folds of one of the forms."""
@@ -106,10 +108,10 @@ class FormChoice:
 
     @property
     def inside_noise(self) -> bool:
-        """Whether the lead, either way, is less than `noise_limit` standard errors."""
-        return (
-            self.standard_error is not None and abs(self.lead or 0.0) < noise_limit(self.groups) * self.standard_error
-        )
+        """Whether the lead, either way, is less than `noise_limit` standard errors, or queries were too few for one."""
+        if self.standard_error is None:
+            return self.wanted and self.lead is not None
+        return abs(self.lead or 0.0) < noise_limit(self.groups) * self.standard_error
 
     @property
     def reason(self) -> str:
@@ -123,7 +125,8 @@ class FormChoice:
             return f"{partial} and {whole} are equal: the smaller is taken{reduced}"
         error = "" if self.standard_error is None else f" ± {self.standard_error:.2g}"
         leads = f"{'leads' if self.lead > 0 else 'trails'} by {abs(self.lead):.2g}"
-        return f"{partial} {leads}{error} against {whole}{', inside the noise' if self.inside_noise else ''}{reduced}"
+        noise = "too few queries for an error" if self.standard_error is None else "inside the noise"
+        return f"{partial} {leads}{error} against {whole}{', ' + noise if self.inside_noise else ''}{reduced}"
 
 
 def choose_form(
@@ -186,7 +189,7 @@ def choose_form(
     scores = np.zeros((len(rows), len(forms)))
     for held, found in side_by_side(work, range(int(fold.max()) + 1), workers):
         scores[held] = found
-    return _choice(forms, scores, group, fold)
+    return _choice(forms, scores, group, fold, wanted=groups is not None)
 
 
 def partial_fits(
@@ -255,7 +258,9 @@ def _scores(
     return np.stack([found[form.rank, form.untied] for form in forms], axis=1)
 
 
-def _choice(forms: tuple[Form, ...], scores: Float64Array, group: IntArray | None, fold: IntArray) -> FormChoice:
+def _choice(
+    forms: tuple[Form, ...], scores: Float64Array, group: IntArray | None, fold: IntArray, *, wanted: bool
+) -> FormChoice:
     """The record, from (n, J) scores of rows."""
     values = _by_fold(scores, fold)
     means = values.mean(axis=0)
@@ -278,6 +283,7 @@ def _choice(forms: tuple[Form, ...], scores: Float64Array, group: IntArray | Non
         held=int(len(fold) - np.bincount(fold).max()),
         standard_error=error,
         groups=None if error is None or group is None else int(group.max()) + 1,
+        wanted=wanted,
     )
 
 

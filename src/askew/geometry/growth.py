@@ -17,7 +17,7 @@ from askew.geometry.spectra import check_ranks
 from askew.geometry.splits import FEWEST_UNITS, Units
 from askew.linalg.fixed import Float64Array, IntArray
 
-__all__ = ["RiskCurve", "risk_curve"]
+__all__ = ["RiskCurve", "queries_for_curve", "risk_curve"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,11 @@ def risk_curve(
     least = int(len(fold) - np.bincount(fold).max())
     usable = [count for count in cuts if least // count >= FEWEST_UNITS]
     if not usable:
-        raise LabelError(f"{least} rows are left outside a fold, which is too few to fit on", remedy="Label more")
+        needed = queries_for_curve(folds, cuts[-1])
+        raise LabelError(
+            f"{least} rows are left outside a fold, which is too few to fit on",
+            remedy=f"Label at least {needed} different queries" if len(units) < needed else "Label more queries",
+        )
     small = compact(rows)
     largest = min(max(ranks), small.shape[0])
 
@@ -121,6 +125,19 @@ def risk_curve(
     found = np.mean(side_by_side(work, range(int(fold.max()) + 1), workers), axis=0)
     outside = len(fold) * (1 - 1 / (int(fold.max()) + 1))
     return RiskCurve(outside / np.array(usable), tuple(ranks), found[:, 0], found[:, 1])
+
+
+def queries_for_curve(folds: int, parts: int = 1) -> int:
+    """The fewest queries of one row each that leave four a part outside every fold.
+
+    >>> [queries_for_curve(folds) for folds in (2, 3, 5, 10)]
+    [8, 6, 5, 5]
+    """
+    check_count(folds, "folds", least=2, where="folds")
+    count = FEWEST_UNITS
+    while count - -(-count // min(folds, count)) < FEWEST_UNITS * parts:
+        count += 1
+    return count
 
 
 def _checked_parts(parts: Sequence[int]) -> set[int]:

@@ -47,12 +47,12 @@ class Selection:
         rank: the rank asked for.
         held_rank: the rank that the moments split from the data have at most.
         score: above 0 for dual.
-        standard_error: of the score, over queries; None if it was not estimated.
+        standard_error: of the score, over queries; None if it was switched off, or there were too few queries for one.
         interval: nominal 90%, None likewise.
         values: the score by split or by fold.
         queries: queries that could be told apart.
         weight: α of P_s + α (P_d - P_s): 0 for shared, 1 for dual, in between for an interpolation.
-        inside_noise: the score is within `noise_limit` standard errors of 0.
+        inside_noise: the score is within `noise_limit` standard errors of 0, or there were too few queries for an error.
         fell_back: the choice is not the sign's, because of that.
         reason: a sentence.
         groups: that the error was estimated by leaving out; None without an error.
@@ -220,11 +220,18 @@ def cars_power(ratio: float, dimension: int, *, splits: int | None = 20) -> floa
 
 
 def decide(
-    score: float, error: float | None, *, fallback: Fallback, weight: float | None = None, groups: int | None = None
+    score: float,
+    error: float | None,
+    *,
+    fallback: Fallback,
+    weight: float | None = None,
+    groups: int | None = None,
+    wanted: bool = True,
 ) -> tuple[Geometry, float, bool, bool, str]:
     """The choice, its weight, whether it is inside the noise, whether it fell back, and a sentence.
 
-    The sentence gives the score in standard errors, so that it is right beside a table in any unit.
+    The sentence gives the score in standard errors, so that it is right beside a table in any unit. A score whose error
+    was wanted and is unknown counts as inside the noise.
 
     Args:
         score: above 0 for dual.
@@ -232,18 +239,22 @@ def decide(
         fallback: inside the noise.
         weight: α̂ for an interpolation.
         groups: that the error comes from.
+        wanted: False where the caller switched the error off.
     """
     if score == 0 and not error:
         return "shared", 0.0, False, False, "the two are equal: shared, the smaller family"
     sign: Geometry = "dual" if score > 0 else "shared"
     side = "above" if score > 0 else "below"
-    if not error:
-        known = "no error was estimated" if error is None else "the same whatever queries are left out"
+    if error is None and wanted:
+        inside = f"the score is {side} 0, but there are too few queries for an error"
+    elif not error:
+        known = "the error was switched off" if error is None else "the same whatever queries are left out"
         return sign, float(sign == "dual"), False, False, f"the score is {side} 0 ({known}): {sign}"
-    away = f"the score is {abs(score) / error:.1f} standard errors {side} 0" if score else "the score is 0"
-    if abs(score) >= noise_limit(groups) * error:
-        return sign, float(sign == "dual"), False, False, f"{away}: {sign}"
-    inside = f"{away}, inside the noise"
+    else:
+        away = f"the score is {abs(score) / error:.1f} standard errors {side} 0" if score else "the score is 0"
+        if abs(score) >= noise_limit(groups) * error:
+            return sign, float(sign == "dual"), False, False, f"{away}: {sign}"
+        inside = f"{away}, inside the noise"
     if fallback == "none":
         return sign, float(sign == "dual"), True, False, f"{inside}; its sign says {sign}"
     if fallback == "interpolate" and weight is not None:
@@ -269,7 +280,9 @@ def _judge(sums: HalfSums, place: int, dim: int, fallback: Fallback) -> Selectio
     contrast = np.array([1.0, -1.0])
     error = None if covariance is None else float(np.sqrt(max(contrast @ covariance @ contrast, 0.0)))
     weight = interpolation_weight(signal, price)
-    choice, used, inside, fell, reason = decide(score, error, fallback=fallback, weight=weight, groups=sums.groups)
+    choice, used, inside, fell, reason = decide(
+        score, error, fallback=fallback, weight=weight, groups=sums.groups, wanted=False
+    )
     rank, held = sums.ranks[place], sums.held[place]
     directions = int(dual_only_dimension(dim, held))
     defined = price > 0 and directions > 0

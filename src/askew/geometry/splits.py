@@ -32,13 +32,15 @@ class Units:
         rows: n rows.
         by_document: also keep together the rows that share a document, so that halves are disjoint in
             documents too; rows that hang together through others stay together.
+        least: refuse fewer units than this.
 
     Attributes:
         of_row: (n,) number of the unit of each row.
         names: the least id of each unit.
+        by_document: as given.
 
     Raises:
-        LabelError: there are fewer than four units.
+        LabelError: there are fewer units than `least`.
         ParameterError: documents are to be kept apart, and the rows name none.
 
     >>> x = np.array([[1.0], [2.0], [2.0], [3.0], [4.0], [5.0]])
@@ -46,7 +48,8 @@ class Units:
     [0, 1, 1, 2, 3, 0]
     """
 
-    def __init__(self, rows: RelevanceRows, *, by_document: bool = False) -> None:
+    def __init__(self, rows: RelevanceRows, *, by_document: bool = False, least: int = FEWEST_UNITS) -> None:
+        self.by_document = by_document
         keys: list[Iterable[Hashable]] = [
             (("id", name), ("vector", vector)) if vector else (("id", name),)
             for name, vector in zip(rows.ids, _vector_keys(rows.queries), strict=True)
@@ -65,10 +68,13 @@ class Units:
         for unit, name in zip(self.of_row.tolist(), rows.ids, strict=True):
             names[unit] = min(name, names.get(unit, name))
         self.names = tuple(names[unit] for unit in range(len(names)))
-        if len(self.names) < FEWEST_UNITS:
+        if len(self) < least:
+            found = "1 query" if len(self) == 1 else f"{len(self)} queries"
             raise LabelError(
-                f"{len(rows)} rows make {len(self.names)} queries that can be told apart, and a half needs two",
-                remedy="Label at least four queries" + (", or let halves share documents" if by_document else ""),
+                f"{len(rows)} rows make {found} that can be told apart, by id"
+                f"{', by vector and by documents' if by_document else ' and by vector'}",
+                remedy=f"Label at least {least} different queries"
+                + (", or let splits share documents" if by_document else ""),
             )
 
     def __len__(self) -> int:
@@ -106,9 +112,12 @@ def half_splits(units: Units, count: int, *, seed: int = 0) -> list[IntArray]:
     halves = [units.deal(2, f"half-{seed}-{number}") for number in range(count)]
     share = min(float(np.minimum(half.mean(), 1 - half.mean())) for half in halves)
     if share < _LEAST_SHARE:
+        ties = "by id, by equal vectors, by documents" if units.by_document else "by id, by equal vectors"
         raise LabelError(
-            f"queries hang together (by id, by equal vectors, by documents), so that a half has {share:.0%} of them",
-            remedy="Let halves share documents, or leave out what hangs together",
+            f"queries hang together ({ties}), so that a half has {share:.0%} of them",
+            remedy="Let splits share documents, or leave out what hangs together"
+            if units.by_document
+            else "Keep one of the queries that are equal, or label other queries",
         )
     return halves
 

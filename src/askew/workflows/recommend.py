@@ -53,8 +53,8 @@ class Recommendation:
         target: ``"operator risk"`` or ``"ranking"``.
         rank: where either family does best by this target.
         choice: ``"shared"`` or ``"dual"``.
-        settled: False where the evidence is inside the noise or a tie, or two rules contradict each other
-            outside of the noise.
+        settled: False where the evidence is inside the noise, has no error for want of queries, or is a tie, or two
+            rules contradict each other outside of the noise.
         reason: a sentence.
     """
 
@@ -100,7 +100,9 @@ def _answer(rank: int, said: list[tuple[str, Selection]]) -> Recommendation:
 
 
 def _words(found: Selection) -> str:
-    return f"{found.choice}, inside the noise" if found.inside_noise else found.choice
+    if not found.inside_noise:
+        return found.choice
+    return f"{found.choice}, {'too few queries for an error' if found.standard_error is None else 'inside the noise'}"
 
 
 def selection_json(found: Selection) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from askew.geometry import (
     fold_separation,
     risk_curve,
 )
+from askew.geometry.growth import queries_for_curve
+from askew.geometry.splits import Units
 from askew.geometry.whitening import WhiteningKind
 from askew.protocols import Progress
 from askew.workflows.coordinates import Coordinates, ranks_to_judge, set_out, shared_documents
@@ -153,7 +155,8 @@ def select_geometry(
 
     Raises:
         DimensionError: queries and documents differ in dimension.
-        LabelError: fewer than four queries can teach, or documents cannot be kept apart.
+        LabelError: fewer than five queries can teach (more with fewer than five folds), or documents cannot be kept
+            apart.
         ParameterError: an argument is out of range.
 
     >>> from askew.data import EmbeddingSet, Qrels
@@ -167,6 +170,7 @@ def select_geometry(
     """
     _check(selectors)
     at = set_out(dataset, whitening=whitening, residual=residual, similarity=similarity, seed=seed)
+    Units(at.rows, by_document=by_document, least=queries_for_curve(folds))  # refuses too few
     chosen = ranks_to_judge(at.rows, ranks, by_document=by_document)
     work = _Work(at, chosen, splits, folds, by_document, seed, workers or os.cpu_count() or 1)
     ranked: list[HeldOutRanking] = []
