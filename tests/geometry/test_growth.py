@@ -106,7 +106,7 @@ def test_a_crossing_is_the_last_one(lead: list[float], expected: float | None) -
 
 
 def test_too_little_is_refused() -> None:
-    with pytest.raises(LabelError, match="2 rows are left outside a fold.*at least 8 different"):
+    with pytest.raises(LabelError, match=r"2 rows are left outside a fold.*at least 8 different"):
         risk_curve(pilot(turned=True, count=4), ranks=[1], folds=2)
     assert risk_curve(pilot(turned=True, count=8), ranks=[1], folds=2).counts.tolist() == [4.0]
     with pytest.raises(ParameterError, match="1 folds were asked for"):

@@ -52,7 +52,7 @@ class Selection:
         values: the score by split or by fold.
         queries: queries that could be told apart.
         weight: α of P_s + α (P_d - P_s): 0 for shared, 1 for dual, in between for an interpolation.
-        inside_noise: the score is within `noise_limit` standard errors of 0, or there were too few queries for an error.
+        inside_noise: the score is within `noise_limit` standard errors of 0, or queries were too few for an error.
         fell_back: the choice is not the sign's, because of that.
         reason: a sentence.
         groups: that the error was estimated by leaving out; None without an error.
