@@ -10,8 +10,8 @@ replacement, draw k with seed k. Rank 3 and 8, L = 20 half-splits, 20 groups.
 CARS's interval is about the mean score, the planner's about the crossing n · mean price / mean signal, means over
 all draws. For each case: the spread of the score over the draws, the mean error stated, the coverage of CARS's
 interval by 1.645 standard errors and by Student's t (`noise_limit`, as in askew), those of a plain jackknife's, and
-that of the planner's, by t. Draws from one set share queries, by h = n / N: their spread is √(1 - h) of that of
-independent ones, which the coverage of resampled cases is stated against.
+that of the planner's, by t. Draws from one set share queries, by h = n / N: their spread
+is √(1 - h) of that of independent ones, which the coverage of resampled cases is stated against.
 
 `--simulated` leaves out the resampled case, which takes most of the time. `--small` prints another table in place of
 this one: coverage with few queries, in as many groups up to 20, L = 10, by both limits, for CARS, K-fold operator loss
@@ -64,14 +64,7 @@ def main() -> None:
         with threadpool_limits(1):
             small(args.draws)
         return
-    heads = (
-        "case",
-        "spread of the score",
-        "error",
-        "CARS covers: 1.645, t",
-        "a plain jackknife: 1.645, t",
-        "the planner",
-    )
+    heads = ("case", "spread of the score", "error", "CARS: 1.645, t", "plain jackknife: 1.645, t", "the planner")
     print(f"| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|")
     with threadpool_limits(1):
         for angle, count in CELLS:

@@ -21,7 +21,7 @@ def noise_limit(groups: int | None) -> float:
     """The same for an error from groups left out in turn: Student's t with a degree of freedom less than groups.
 
     With few groups the error itself is uncertain. Coverage of the score of CARS at nominal 90%, with and without, in
-    simulations of 200 draws (`benchmarks/cars_coverage.py`, L = 10; means over 0, 0.6 and up to 10 queries 1 rad):
+    simulations of 200 draws (`benchmarks/cars_coverage.py --small`; means over 0, 0.6 and up to 10 queries 1 rad):
 
         queries                4      6     10     20     40 (20 groups)
         1.645 for all         .81    .81    .86    .88    .90
