@@ -285,7 +285,7 @@ BAD_VECTORS = {
     "ragged.csv": ("a,1,2\nb,1\n", 2, "has 2 columns, and the first has 3"),
     "word.csv": ("a,1,2\nb,1,x\n", 2, "'x' is not a number"),
     "empty-id.csv": ("a,1,2\n,1,2\n", 2, "an id is empty"),
-    "alone.csv": ("1\n2\n", 1, "has 1 columns"),
+    "alone.csv": ("1\n2\n", 1, "has 1 column"),
     "ragged-lists.tsv": ("a\t[1,2]\nb\t[1]\n", 2, "vector has 1 numbers, and the first has 2"),
     "ragged.jsonl": (
         '{"id": 1, "vector": [1, 2]}\n{"id": 2, "vector": [1]}\n',

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from askew.adapters.adapter import Similarity
 from askew.data import EmbeddingSet, Finding, Run, examine, find_twins
 from askew.data import merge_duplicates as merged
-from askew.errors import ParameterError
+from askew.errors import ParameterError, counted
 from askew.evaluation import Comparison, Evaluation, evaluate
 from askew.formats import list_splits, load_adapter, read_dataset, read_side_texts, read_split
 from askew.workflows.assess import MEASURES, assess_parts, depth_for, remembered, search_judged, trained_on
@@ -135,17 +135,23 @@ def look_over(
         documents: (m, d_document), if there are any.
         adapted: whether an adapter stands between the two.
     """
-    sides = [("queries", queries)] if documents is None else [("queries", queries), ("documents", documents)]
+    sides = [("query", "queries", queries)]
+    if documents is not None:
+        sides.append(("document", "documents", documents))
     dropped = tuple(
         Finding(
             f"dropped-{side}",
             "warning",
-            f"{len(held.dropped):,} {side} with NaN or infinite values were dropped",
+            counted(
+                len(held.dropped),
+                f"{one} with NaN or infinite values was dropped",
+                f"{side} with NaN or infinite values were dropped",
+            ),
             len(held.dropped),
             held.dropped[:5],
             "Embed them again",
         )
-        for side, held in sides
+        for one, side, held in sides
         if held.dropped
     )
     return dropped if documents is None or adapted else dropped + _strangers(queries, documents)
