@@ -138,7 +138,8 @@ def test_fewer_than_ten_labels_keep_the_base_and_say_why(
 ) -> None:
     said = askew("fit", turned.root, "-o", tmp_path / "a", "--labels", labels)
     assert said.code == 0
-    reason = f"{labels} labelled queries are too few to tell a gain from luck: label at least 10."
+    found = "1 labelled query is" if labels == 1 else f"{labels} labelled queries are"
+    reason = f"{found} too few to tell a gain from luck: label at least 10."
     assert said.out.startswith(f"verdict: keep your base\n{reason}\n\n")
     assert "No correction was tried. Your base, on the test queries:\nmeasure " in said.out
     assert not re.search(r"[+-]0\.0000|adapted|difference|unseen", said.out)

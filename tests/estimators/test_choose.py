@@ -343,7 +343,8 @@ def test_too_few_labels_keep_the_prior_and_say_so(count: int, traffic: float) ->
         labels, priors={"identity": Identity(3)}, estimators=[Ridge()], rank_score=flat_score, traffic=traffic
     )
     assert (found.chosen, found.verdict.decision) == (KEEP, "keep")
-    assert f"{count} labelled queries are too few" in found.verdict.reason
+    words = "1 labelled query is too few" if count == 1 else f"{count} labelled queries are too few"
+    assert words in found.verdict.reason
     assert found.to_json()["candidates"][0]["mean"] == 0
 
 

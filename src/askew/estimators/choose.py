@@ -127,7 +127,8 @@ def choose(
 
 def _too_few(labels: Labels, traffic: float) -> str | None:
     if len(labels) < _FEWEST_LABELS:
-        return f"{len(labels)} labelled queries are too few to tell a gain from luck: label at least {_FEWEST_LABELS}"
+        found = "1 labelled query is" if len(labels) == 1 else f"{len(labels)} labelled queries are"
+        return f"{found} too few to tell a gain from luck: label at least {_FEWEST_LABELS}"
     fresh, plain = len(np.unique(labels.query_fold)), len(np.unique(labels.plain_fold))
     if traffic < 1 and fresh < 2:
         return (

@@ -71,7 +71,7 @@ class Units:
         if len(self) < least:
             found = "1 query" if len(self) == 1 else f"{len(self)} queries"
             raise LabelError(
-                f"{len(rows)} rows make {found} that can be told apart, by id"
+                f"{'1 row makes' if len(rows) == 1 else f'{len(rows)} rows make'} {found} that can be told apart, by id"
                 f"{', by vector and by documents' if by_document else ' and by vector'}",
                 remedy=f"Label at least {least} different queries"
                 + (", or let splits share documents" if by_document else ""),
