@@ -110,9 +110,9 @@ def test_rows_within_a_budget() -> None:
 
 
 def test_a_missing_extra_is_named() -> None:
-    with pytest.raises(errors.MissingExtraError, match=r"pip install 'askew\[demo\]'") as caught:
+    with pytest.raises(errors.MissingExtraError, match=r"pip install '\.\[demo\]'") as caught:
         require("no_such_module.inside", extra="demo", purpose="a test")
-    assert "a test needs the package 'no_such_module.inside'" in caught.value.problem
+    assert "a test needs the package 'no_such_module'" in caught.value.problem
     assert require("math", extra="demo", purpose="a test").pi
 
 
@@ -132,7 +132,7 @@ def test_an_error_says_what_where_and_what_to_do() -> None:
 
 
 def test_the_tree_of_errors() -> None:
-    tree = {name: getattr(errors, name) for name in errors.__all__ if name != "name_some"}
+    tree = {name: getattr(errors, name) for name in errors.__all__ if name not in ("counted", "name_some")}
     assert all(issubclass(kind, errors.AskewError) for kind in tree.values())
     codes = {
         "InputError": 3,

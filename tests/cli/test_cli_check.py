@@ -56,7 +56,7 @@ def test_warnings_matter_to_strict_alone(task: Any, askew: Askew) -> None:
     ]
     plain = askew("check", task.root, "--strict")
     assert (plain.code, plain.err) == (1, "")
-    assert "warning: tiny, dev: 1 judged documents are not in the corpus" in plain.out
+    assert "warning: tiny, dev: 1 judged document is not in the corpus" in plain.out
     assert plain.out.endswith("0 errors, 3 warnings.\n")
 
 
@@ -146,8 +146,7 @@ def test_copies_are_told_apart_and_what_merging_changes_is_shown(twice: Any, ask
     assert "warning: test: 2 judgements are lacking on copies of judged documents" in plain.out
     assert "--merge-duplicates would change 2 judgements of test:\n  q120 d200 unjudged -> 1\n  q121 d201" in plain.out
     assert (
-        "note: documents: 1 pairs of documents have near-duplicate vectors and different texts (d122 d202)."
-        in plain.out
+        "note: documents: 1 pair of documents has near-duplicate vectors and different texts (d122 d202)." in plain.out
     )
     assert "--merge-duplicates would change" not in askew("check", twice.root).out
 

@@ -51,6 +51,7 @@ def test_an_interrupted_fit_leaves_nothing_and_exits_with_130(task: Any, tmp_pat
         import os, signal, sys
         from askew.cli.main import main
         from askew.workflows import deliver
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs start with it ignored
         def interrupted(*args, **kwargs):
             os.kill(os.getpid(), signal.SIGINT)
         for name in ("read_dataset", "fit", "save_adapter"):

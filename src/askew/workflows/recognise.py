@@ -52,5 +52,5 @@ def _with_texts(dataset: Dataset, folder: str | PathLike[str]) -> Dataset:
 
 
 def _check(adapter: Adapter, dataset: Dataset) -> None:
-    adapter.check_queries(dataset.queries)
     adapter.check_documents(dataset.documents)
+    adapter.check_queries(dataset.queries)
