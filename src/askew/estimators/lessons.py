@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from askew.data import Dataset, EmbeddingSet
+from askew.data import Dataset, EmbeddingSet, stable_hash
 from askew.errors import LabelError
 from askew.linalg import FloatArray
 from askew.linalg.fixed import Float32Array, Float64Array, IntArray
@@ -40,6 +40,8 @@ class Lessons:
         judged: (j, 2) rows of queries and of documents that are judged and not relevant; they are nobody's negatives
             either, as the published recipes have it.
         teacher: maps queries to where the documents are, for mining; None where they are there already.
+        query_origin: (n,) the data set of each query, where several are pooled; negatives come from its own one.
+        document_origin: (m,) the data set of each document, likewise.
 
     >>> eye = EmbeddingSet("ab", np.eye(2))
     >>> from askew.data import Qrels
@@ -56,15 +58,19 @@ class Lessons:
     barred: BoolArray
     judged: IntArray = field(default_factory=_no_pairs)
     teacher: Rows | None = None
+    query_origin: IntArray | None = None
+    document_origin: IntArray | None = None
 
     @classmethod
-    def of_dataset(cls, dataset: Dataset, query_ids: Sequence[str], teacher: Rows | None = None) -> Self:
+    def of_dataset(
+        cls, dataset: Dataset, query_ids: Sequence[str], *, origin: Callable[[str], str] | None = None
+    ) -> Self:
         """The judgements of some queries.
 
         Args:
             dataset: the task.
             query_ids: those that teach; each embedded, with a relevant document in the corpus.
-            teacher: see `Lessons`.
+            origin: id → name of the data set that it comes from, where several are pooled.
 
         Raises:
             LabelError: there is no query, or one cannot teach.
@@ -97,7 +103,8 @@ class Lessons:
             np.array(grades),
             np.zeros(len(dataset.documents), dtype=bool),
             np.array(judged, dtype=np.int64).reshape(-1, 2),
-            teacher,
+            query_origin=_numbered(query_ids, origin),
+            document_origin=_numbered(dataset.documents.ids, origin),
         )
 
     def __len__(self) -> int:
@@ -127,7 +134,16 @@ class Lessons:
         table = np.tile(self.barred, (len(self), 1))
         table[self.pair_query, self.pair_row] = True
         table[self.judged[:, 0], self.judged[:, 1]] = True
+        if self.query_origin is not None and self.document_origin is not None:
+            table |= self.query_origin[:, None] != self.document_origin
         return table
+
+
+def _numbered(ids: Sequence[str], origin: Callable[[str], str] | None) -> IntArray | None:
+    if origin is None:
+        return None
+    # By hash, so that queries and documents agree on a number without a table between them.
+    return np.array([stable_hash(origin(name), "origin") >> 1 for name in ids], dtype=np.int64)
 
 
 def unit_rows(embeddings: EmbeddingSet) -> Float32Array:
