@@ -45,7 +45,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askew.workflows.efficiency.fit", partial(fit, estimators=(Ridge(strengths=(0.1,)),)))
+    monkeypatch.setattr("askew.workflows.methods.fit", partial(fit, estimators=(Ridge(strengths=(0.1,)),)))
 
 
 def test_every_table_stands_beside_the_paper(data: Path) -> None:
