@@ -57,6 +57,8 @@ def test_every_table_stands_beside_the_paper(data: Path) -> None:
         shares=(0.2, 0.4),
         seeds=(0,),
         ablations=("naive top-k", "without bias"),
+        rates=(1e-4,),
+        decays=(0.0,),
     )
     found = era(protocol)
     titles = [table.title for table in found.tables]
@@ -67,6 +69,7 @@ def test_every_table_stands_beside_the_paper(data: Path) -> None:
     assert len(paper) == 6
     parts = next(table for table in found.tables if table.title.startswith("What the recipe"))
     assert [row[0] for row in parts.rows][-2:] == ["naive top-k", "without bias"]
+    assert next(table for table in found.tables if "weight decay" in table.title).rows[0][0] == "rate 0.0001, decay 0"
     ranks = next(table for table in found.tables if table.title.endswith("align + adapt"))
     assert [row[0] for row in ranks.rows] == ["first", "second", "first+second"]
     assert any("At equal labels" in told for told in found.findings)

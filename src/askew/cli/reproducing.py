@@ -155,5 +155,5 @@ def _era(
     options: dict[str, Any] = {"sets": sets or SETS, "seeds": (seed, seed + 1, seed + 2)}
     if quick:
         options = {"sets": sets or ("cosqa",), "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}
-        options["ablations"] = ("naive top-k",)
+        options |= {"ablations": ("naive top-k",), "rates": ()}
     return era(Protocol(data=data, encoders=(asked, told), **options), named=named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -113,6 +113,10 @@ class Lesson:
         return fit(self.labelled, priors=priors, similarity="cosine", seed=ground.seed)
 
 
+#: Trains, and gives the map of queries.
+Method = Callable[[Lesson], Asker]
+
+
 def _recipes() -> Any:
     require("torch", extra="torch", purpose="a published recipe that descends")
     from askew.estimators import torch_recipes  # noqa: PLC0415 - torch is an extra
@@ -150,18 +154,19 @@ def _ungated(lesson: Lesson) -> Asker:
     return lesson.fitted.candidate.apply
 
 
-def recipe(name: str | None = None, *, aligned: bool = True, adapted: bool = True) -> Callable[[Lesson], Asker]:
+def recipe(name: str | None = None, *, aligned: bool = True, adapted: bool = True, **changed: Any) -> Method:
     """ERA as published, or one of its ablations.
 
     Args:
         name: in `askew.estimators.torch_recipes.ABLATIONS`; None for the recipe itself.
         aligned: with its first stage; without it, it is the Embedding Adapter.
         adapted: with its second stage.
+        changed: fields of the second stage's `Plan`, such as its rate.
     """
 
     def train(lesson: Lesson) -> Asker:
         recipes, ground = _recipes(), lesson.ground
-        plan = recipes.ADAPT if name is None else recipes.ABLATIONS[name]
+        plan = replace(recipes.ADAPT if name is None else recipes.ABLATIONS[name], **changed)
         first = ground.aligned_by(plan) if aligned else None
         if not adapted and first is not None:
             return _by_layers(first)
@@ -171,7 +176,6 @@ def recipe(name: str | None = None, *, aligned: bool = True, adapted: bool = Tru
     return train
 
 
-Method = Callable[[Lesson], Asker]
 #: In closed form and by convex fits: no torch. What the chooser found stands beside what its verdict ships.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
