@@ -1,16 +1,7 @@
-"""The peers that train by descent, each as published and tuned.
+"""The peers that train by descent, as `askew.estimators.torch_recipes` has them, published and tuned.
 
-* ``llamaindex``: EmbeddingAdapterFinetuneEngine. A linear map with bias from the identity, the first relevant
-  document of each query, in-batch negatives, cosine times 20, AdamW at 2e-5 (the default) with a linear schedule,
-  gradients clipped at 1, batches of 10 in the order given, 4 epochs.
-* ``chroma``: the Embedding Adapters report. Torch's default start, triplets of random negatives, Euclidean margin 1,
-  summed, AdamW, batches of 256, 3 epochs, the best of three rates; query side only.
-* ``lat``: linear-adapter-trainer. A residual map (the identity at the start), one negative a pair from the ten
-  documents least like the relevant one, cosine margin 0.2, Adam at 1e-3, clipped at 1, batches of 64, up to 20
-  epochs, the best by reciprocal rank on a fifth of the labels (parted by document, as there), patience 5.
-* ``era``: ERA's second stage, started at the identity because both sides have one encoder. Five hard negatives
-  under the 0.95 rule, τ 0.05, AdamW at 1e-5 with decay 1e-4, warm-up in the first tenth of 1,000 epochs, batches
-  of 256, the best by validation loss on a fifth of the labels, patience 5.
+A judged recipe holds a fifth of the labels out: ERA by query, linear-adapter-trainer by document, as there. Both
+encoders are one here, so ERA's second stage starts at the identity.
 
 Tuned, each chooses by cross-fitting among the base and 43 settings, as askew does among the base and 44: those
 published and a grid of rates, epochs and what else it has. The grid learns from all labels, in a new order every
@@ -19,116 +10,70 @@ epoch; Chroma's starts at the identity.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import product
+from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn import functional
-
-from examples import first_pairs, hard_triplets, margin_negatives, opposite_triplets, random_triplets
-from torch_loop import Plan
-from tuning import Recipe
-
-torch.set_num_threads(1)
-torch.use_deterministic_algorithms(mode=True)
+from askew.estimators.examples import hard_triplets
+from askew.estimators.torch_loop import Plan, train
+from askew.estimators.torch_recipes import ADAPT, CHROMA, LAT, LLAMAINDEX
+from lessons import Lessons
+from measure import Deployed
+from tuning import Recipe, Settings
 
 
-def in_batch(mapped: Tensor, positives: Tensor, negatives: Tensor, plan: Plan) -> Tensor:
-    """Cross-entropy of each query's document among the batch's, by cosine."""
-    del negatives
-    scores = functional.normalize(mapped) @ positives.T / plan.temperature
-    return functional.cross_entropy(scores, torch.arange(len(scores)))
+@dataclass(frozen=True)
+class Descent:
+    """A plan as the tuning takes it."""
+
+    plan: Plan
+
+    def points(self) -> Sequence[Settings]:
+        named = {name: _name(getattr(self.plan, name)) for name in ("draw", "loss")}
+        plain: dict[str, Any] = {**asdict(self.plan), **named}
+        del plain["checkpoints"]
+        return [{**plain, "epochs": epochs} for epochs in self.plan.checkpoints or (self.plan.epochs,)]
+
+    def train(self, lessons: Lessons, seed: int) -> Sequence[Deployed]:
+        fitting, held = lessons, None
+        if self.plan.judge:
+            fitting, held = lessons.parted("fresh" if self.plan.judge == "rank" else "recurring")
+        return [Deployed(found) for found in train(fitting, self.plan, seed=seed, held=held)]
 
 
-def euclidean_triplet(mapped: Tensor, positives: Tensor, negatives: Tensor, plan: Plan) -> Tensor:
-    """Summed hinge of Euclidean distances, nothing normalised."""
-    near, far = (mapped - positives).norm(dim=1), (mapped - negatives[:, 0]).norm(dim=1)
-    return functional.relu(near - far + plan.margin).sum()
+def _name(part: object) -> str:
+    return getattr(part, "__name__", repr(part))
 
 
-def cosine_triplet(mapped: Tensor, positives: Tensor, negatives: Tensor, plan: Plan) -> Tensor:
-    """Mean hinge of cosines."""
-    unit = functional.normalize(mapped)
-    wrong = (unit * (negatives[:, 0] - positives)).sum(dim=1)
-    return functional.relu(wrong + plan.margin).mean()
-
-
-def own_negatives(mapped: Tensor, positives: Tensor, negatives: Tensor, plan: Plan) -> Tensor:
-    """Cross-entropy of each query's document among its own negatives, by cosine."""
-    candidates = torch.cat([positives[:, None], negatives], dim=1)
-    scores = torch.einsum("bd,bkd->bk", functional.normalize(mapped), candidates) / plan.temperature
-    return functional.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long))
-
-
-_LLAMAINDEX = Plan(
-    draw=first_pairs,
-    loss=in_batch,
-    rate=2e-5,
-    epochs=4,
-    batch=10,
-    decay=0.01,
-    clip=1.0,
-    warm_up=0.1,
-    shuffle=False,
-)
-_CHROMA = Plan(
-    draw=random_triplets,
-    loss=euclidean_triplet,
-    start="random",
-    rate=1e-3,
-    epochs=3,
-    batch=256,
-    margin=1.0,
-    decay=0.01,
-)
-_LAT = Plan(
-    draw=opposite_triplets,
-    loss=cosine_triplet,
-    rate=1e-3,
-    epochs=20,
-    batch=64,
-    margin=0.2,
-    clip=1.0,
-    judge="rank",
-)
-_ERA = Plan(
-    draw=margin_negatives,
-    loss=own_negatives,
-    rate=1e-5,
-    epochs=1000,
-    batch=256,
-    decay=1e-4,
-    warm_up=0.1,
-    judge="loss",
-)
+_ERA = replace(ADAPT, start="identity")
 
 _PUBLISHED = {
-    "llamaindex": [_LLAMAINDEX],
-    "chroma": [replace(_CHROMA, rate=rate) for rate in (1e-2, 3e-3, 1e-3)],
-    "lat": [_LAT],
+    "llamaindex": [LLAMAINDEX],
+    "chroma": [replace(CHROMA, rate=rate) for rate in (1e-2, 3e-3, 1e-3)],
+    "lat": [LAT],
     "era": [_ERA],
 }
-_LONGER = replace(_LLAMAINDEX, epochs=20, checkpoints=(1, 2, 3, 5, 8, 12, 20), shuffle=True)
+_LONGER = replace(LLAMAINDEX, epochs=20, checkpoints=(1, 2, 3, 5, 8, 12, 20), shuffle=True)
 _TUNED = {
     "llamaindex": [
-        _LLAMAINDEX,
+        LLAMAINDEX,
         *(replace(_LONGER, rate=rate) for rate in (1e-4, 1e-3)),
         *(replace(_LONGER, rate=rate, batch=64) for rate in (3e-4, 1e-3, 3e-3, 1e-2)),
     ],
     "chroma": [
         *_PUBLISHED["chroma"],
         *(
-            replace(_CHROMA, start="identity", rate=rate, epochs=10, checkpoints=(1, 2, 3, 4, 5, 6, 8, 10))
+            replace(CHROMA, start="identity", rate=rate, epochs=10, checkpoints=(1, 2, 3, 4, 5, 6, 8, 10))
             for rate in (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
         ),
     ],
     "lat": [
-        _LAT,
-        replace(_LAT, epochs=40, checkpoints=(2, 5, 10, 15, 25, 40), judge=""),
+        LAT,
+        replace(LAT, epochs=40, checkpoints=(2, 5, 10, 15, 25, 40), judge=""),
         *(
             replace(
-                _LAT,
+                LAT,
                 draw=hard_triplets,
                 rate=rate,
                 margin=margin,
@@ -149,6 +94,6 @@ _TUNED = {
 }
 
 RECIPES = {
-    **{name: Recipe(tuple(plans)) for name, plans in _PUBLISHED.items()},
-    **{f"{name}-tuned": Recipe(tuple(plans), may_keep=True) for name, plans in _TUNED.items()},
+    **{name: Recipe(tuple(map(Descent, plans))) for name, plans in _PUBLISHED.items()},
+    **{f"{name}-tuned": Recipe(tuple(map(Descent, plans)), may_keep=True) for name, plans in _TUNED.items()},
 }

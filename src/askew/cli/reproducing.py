@@ -29,6 +29,7 @@ class StudyName(StrEnum):
     CONSTRUCTIONS = "constructions"
     CROSSOVER = "crossover"
     DISTANCE = "distance"
+    ERA = "era"
     LABELS = "labels"
     OPERATOR_RISK = "operator-risk"
     SELECTION = "selection"
@@ -55,7 +56,10 @@ def reproduce(
         ),
     ] = None,
     encoder: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Under these encoders alone. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Under these encoders alone; for era that of queries, then the index's. Repeatable."
+        ),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="PATH", help="Where tables, data and pictures go.")
@@ -66,7 +70,8 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Run the papers' studies: every number of theirs beside ours."""
-    if data is None and any(study in _ON_DATA for study in studies) and set(sets or ()) != {"stdlib"}:
+    on_data = any(study in _ON_DATA for study in studies) and set(sets or ()) != {"stdlib"}
+    if data is None and (on_data or StudyName.ERA in studies):
         raise ParameterError(
             "these studies fit real embeddings", where="--data", remedy="Name a folder of data sets, or --set stdlib"
         )
@@ -96,6 +101,8 @@ def _run(
     named: Callable[[str], Progress],
 ) -> Study:
     options: dict[str, Any] = {"seed": seed, "named": named}
+    if name == StudyName.ERA:
+        return _era(data, sets, encoders, seed, quick, named)
     if name in _ON_DATA:
         from askew.reproduce.operator_risk import operator_risk
         from askew.reproduce.operators import SETS, Grid
@@ -126,3 +133,27 @@ def _run(
 
     options |= {"pairs": (64, 512, 4096), "seeds": 2} if quick else {}
     return (crossover if name == StudyName.CROSSOVER else distance)(**options)
+
+
+def _era(
+    data: Path,
+    sets: tuple[str, ...],
+    encoders: tuple[str, ...],
+    seed: int,
+    quick: bool,
+    named: Callable[[str], Progress],
+) -> Study:
+    from askew.reproduce.era import ENCODERS, SETS, Protocol, era
+
+    if encoders and len(encoders) != 2:
+        raise ParameterError(
+            f"era needs two encoders, and {len(encoders)} are named",
+            where="--encoder",
+            remedy="Name that of queries, then that of the index",
+        )
+    asked, told = encoders or ENCODERS
+    options: dict[str, Any] = {"sets": sets or SETS, "seeds": (seed, seed + 1, seed + 2)}
+    if quick:
+        options = {"sets": sets or ("cosqa",), "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}
+        options |= {"ablations": ("naive top-k",), "rates": ()}
+    return era(Protocol(data=data, encoders=(asked, told), **options), named=named)

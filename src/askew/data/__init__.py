@@ -9,6 +9,7 @@ from askew.data.health import Finding, examine
 from askew.data.ids import as_id, stable_hash, tie_rank
 from askew.data.qrels import Qrels
 from askew.data.run import Run
+from askew.data.shares import Shares, take_shares
 from askew.data.token_embeddings import TokenEmbeddings
 from askew.data.twins import Twins, find_twins, merge_duplicates
 
@@ -18,6 +19,7 @@ __all__ = [
     "Finding",
     "Qrels",
     "Run",
+    "Shares",
     "TokenEmbeddings",
     "Twins",
     "TwoWayFolds",
@@ -32,5 +34,6 @@ __all__ = [
     "side_by_side",
     "split_queries",
     "stable_hash",
+    "take_shares",
     "tie_rank",
 ]

@@ -15,6 +15,7 @@ from askew.formats.folder import (
     read_side_texts,
     read_split,
 )
+from askew.formats.mair import MairTask, list_mair, read_mair
 from askew.formats.qrels import read_qrels, write_qrels
 from askew.formats.runs import read_run, run_lines, write_run
 from askew.formats.texts import read_texts
@@ -22,15 +23,18 @@ from askew.formats.tokens import is_token_folder, read_tokens, write_tokens
 
 __all__ = [
     "EncoderCard",
+    "MairTask",
     "check_card",
     "embedding_lines",
     "is_token_folder",
     "list_encoders",
+    "list_mair",
     "list_splits",
     "load_adapter",
     "read_card",
     "read_dataset",
     "read_embeddings",
+    "read_mair",
     "read_qrels",
     "read_run",
     "read_side",
