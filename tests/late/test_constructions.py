@@ -25,7 +25,7 @@ from askew.late import (
 )
 from askew.linalg.fixed import Float64Array
 
-DATA = Path("/work/shared/data")
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 
 def drawn(seed: int, size: int, *, neighbours: bool, signed: bool, count: int = 12, nonzero: int = 16) -> Any:

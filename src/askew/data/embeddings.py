@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from askew.data.ids import as_ids, tie_rank
+from askew.data.ids import as_ids, rows_of, tie_rank
 from askew.errors import EmbeddingError, MatchError, ParameterError, counted, name_some
 from askew.linalg import row_norms
 from askew.linalg.fixed import Float64Array, FloatArray
@@ -140,15 +140,7 @@ class EmbeddingSet:
         Raises:
             MatchError: some id is not here.
         """
-        wanted = list(names)
-        missing = [name for name in wanted if name not in self._rows]
-        if missing:
-            raise MatchError(
-                f"{len(missing):,} of {len(wanted):,} ids have no embedding: {name_some(missing)}",
-                where=self.source,
-                remedy="Embed them, or leave them out",
-            )
-        return np.array([self._rows[name] for name in wanted], dtype=np.int64)
+        return rows_of(names, self._rows, lacking="have no embedding", where=self.source)
 
     def take(self, names: Sequence[str]) -> EmbeddingSet:
         """The embeddings of some ids, in the order asked for.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from askew.errors import EmbeddingError
+from askew.errors import EmbeddingError, MatchError, name_some
 
-__all__ = ["as_id", "as_ids", "stable_hash", "tie_rank"]
+__all__ = ["as_id", "as_ids", "rows_of", "stable_hash", "tie_rank"]
 
 
 def as_id(value: object) -> str:
@@ -60,6 +60,32 @@ def tie_rank(ids: Sequence[str]) -> npt.NDArray[np.int64]:
     rank = np.empty(len(ids), dtype=np.int64)
     rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
     return rank
+
+
+def rows_of(names: Iterable[str], rows: Mapping[str, int], *, lacking: str, where: object) -> npt.NDArray[np.int64]:
+    """(k,) the rows of k ids, in their order.
+
+    Args:
+        names: k ids.
+        rows: id → row.
+        lacking: what is said of ids that are not there, as in "have no embedding".
+        where: what to call the place in a message.
+
+    Raises:
+        MatchError: some id is not there.
+
+    >>> rows_of(["b", "a"], {"a": 0, "b": 1}, lacking="have no embedding", where="docs").tolist()
+    [1, 0]
+    """
+    wanted = list(names)
+    missing = [name for name in wanted if name not in rows]
+    if missing:
+        raise MatchError(
+            f"{len(missing):,} of {len(wanted):,} ids {lacking}: {name_some(missing)}",
+            where=where,
+            remedy="Embed them, or leave them out",
+        )
+    return np.array([rows[name] for name in wanted], dtype=np.int64)
 
 
 def stable_hash(text: str, salt: str = "") -> int:

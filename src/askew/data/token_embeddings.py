@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from askew._blocks import DEFAULT_BUDGET, blocks, rows_within
 from askew.data.embeddings import as_matrix, repeated
-from askew.data.ids import as_ids, tie_rank
+from askew.data.ids import as_ids, rows_of, tie_rank
 from askew.data.ragged import as_mask, number_differs, plain_array, running_count, shape_differs, token_places
-from askew.errors import DimensionError, EmbeddingError, MatchError, counted, name_some
+from askew.errors import DimensionError, EmbeddingError, counted, name_some
 from askew.linalg import row_norms
 from askew.linalg.fixed import Float64Array, FloatArray, IntArray
 
@@ -215,15 +215,7 @@ class TokenEmbeddings:
         Raises:
             MatchError: some id is not here.
         """
-        wanted = list(names)
-        missing = [name for name in wanted if name not in self._rows]
-        if missing:
-            raise MatchError(
-                f"{len(missing):,} of {len(wanted):,} ids have no token embeddings: {name_some(missing)}",
-                where=self.source,
-                remedy="Embed them, or leave them out",
-            )
-        return np.array([self._rows[name] for name in wanted], dtype=np.int64)
+        return rows_of(names, self._rows, lacking="have no token embeddings", where=self.source)
 
     def tokens_of(self, name: str) -> FloatArray:
         """(tokens, d) of one item.
