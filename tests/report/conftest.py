@@ -205,7 +205,7 @@ def make_comparisons(n: int) -> tuple[Comparison, ...]:
 def make_systems() -> Systems:
     """Three systems, of which the second leads by more than its standard error, and a test of them."""
     rows = (
-        ("document encoder", "static-256", 0.323, 0.344, 0.0, 0.0),
+        ("document encoder", "static-256", 0.323, 0.344, None, None),
         ("aligned", "big <1>", 0.341, 0.377, 0.033, 0.009),
         ("fused", "static-256 + big <1>", 0.323, 0.381, 0.037, 0.012),
     )

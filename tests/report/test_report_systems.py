@@ -38,7 +38,7 @@ def section(summary: FitSummary) -> str:
 def test_every_system_has_a_row_of_its_numbers(several: FitSummary) -> None:
     told, text = section(several), render_markdown(several)
     assert systems_of(several).sentence in told
-    row = "aligned (recommended, written) 0.3410 0.3770 +0.0330 0.0090 adapt big <1> softmax of aligned the cost of"
+    row = "aligned recommended written 0.3410 0.3770 +0.0330 0.0090 adapt big <1> softmax of aligned the cost of"
     assert row in told
     assert "fused 0.3230 0.3810 +0.0370 0.0120 adapt static-256 + big <1> softmax of fused" in told
     assert r"Aligned is recommended &lt;&amp;&gt;: it leads by +0.0330." in text

@@ -23,6 +23,8 @@ __all__ = ["SearchSystem", "SystemTest", "Systems", "systems_figure"]
 class SearchSystem(Record):
     """One way to search the index; numbers are cross-fitted means, and None where nothing could be measured.
 
+    The cheapest one, the first, has no lead.
+
     Attributes:
         name: as in ``"fused"``.
         needs: what embeds a query.
@@ -121,7 +123,9 @@ def systems_figure(summary: FitSummary) -> str:
 def _paint(figure: Figure, rows: list[SearchSystem], measure: str) -> None:
     ends = [value for row in rows for value in (*_sides(row), *_band(row))]
     axes = rows_axes(figure, len(rows), ends, f"cross-fitted mean {measure}", ["base", "ships", "1 std. error"])
-    axes.axvline(_sides(rows[0])[1], color=MUTED, linewidth=1, linestyle=(0, (3, 2)), gid="mark-cheapest")
+    # Along the marks alone, or it would cross out the names.
+    low, high = ([-(place + part) for place in range(len(rows))] for part in (0.88, 0.44))
+    axes.vlines(_sides(rows[0])[1], low, high, color=MUTED, linewidth=1, linestyle=(0, (3, 2)), gid="mark-cheapest")
     for place, row in enumerate(rows):
         name = plain(row.name, f"system {place + 1}")
         heading = f"{name}, recommended" if row.recommended else name, "cheapest" if not place else signed(row.lead)

@@ -139,7 +139,10 @@ def recorded(
         written: name of the one that is written.
         tests: as `try_systems` gives them.
     """
-    rows = tuple(_row(one, recommended=one is recommended, written=one.system == written) for one in standing)
+    rows = tuple(
+        _row(one, first=one is standing[0], recommended=one is recommended, written=one.system == written)
+        for one in standing
+    )
     sentence = _sentence(standing, recommended, written)
     if tests is None:
         return report.Systems(rows=rows, sentence=sentence)
@@ -152,7 +155,7 @@ def recorded(
     )
 
 
-def _row(one: SystemFit, *, recommended: bool, written: bool) -> report.SearchSystem:
+def _row(one: SystemFit, *, first: bool, recommended: bool, written: bool) -> report.SearchSystem:
     verdict = one.fit.choice.verdict
     measured = verdict.queries > 0
     return report.SearchSystem(
@@ -165,8 +168,8 @@ def _row(one: SystemFit, *, recommended: bool, written: bool) -> report.SearchSy
         maps=one.system == ALIGNED,
         base=verdict.base if measured else None,
         ships=one.ships if measured else None,
-        lead=one.lead if measured else None,
-        standard_error=one.standard_error if measured else None,
+        lead=one.lead if measured and not first else None,
+        standard_error=one.standard_error if measured and not first else None,
         recommended=recommended,
         written=written,
     )
