@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy.linalg
 
 from askew.data import EmbeddingSet
 from askew.errors import DimensionError, InputError, ParameterError
+from askew.estimators.evidence import standard_error
 from askew.estimators.pairs import PairMoments, Pairs
 from askew.linalg import one_thread, row_dots, row_norms, svd, symmetric_eigen
 from askew.linalg.fixed import BoolArray, Float32Array, Float64Array, FloatArray
@@ -103,10 +105,11 @@ def align(
         Σ_i ‖Aᵀx_i - y_i‖² + λ n ‖A‖²_F          A = (XᵀX + nλI)⁻¹ XᵀY
 
     or, orthogonal, the first sum alone over AᵀA = I: A = UVᵀ of the decomposition UΣVᵀ = XᵀY (Procrustes). A tenth
-    of the documents, by a hash of their ids, is held out and chooses λ: they stand for queries, and the λ is taken
-    that keeps most of the ten documents that their own target vectors find (at most 200 ask, among at most 2,000 that
-    the map has learned from). Only λ up to the one that explains most of the held-out vectors are tried: ranking wants
-    less pull than that, as near documents differ where vectors vary little. Moments are sums of products, gathered in
+    of the documents, by a hash of their ids, is held out and chooses λ: they stand for queries, and what counts is how
+    many of the ten documents that their own target vectors find their mapped ones find too (at most 200 ask, among at
+    most 2,000 that the map has learned from). The largest λ within one standard error of the best is taken, as queries
+    lie farther from the documents than these do. Only λ up to the one that explains most of the held-out vectors are
+    tried: ranking wants less pull, as near documents differ where vectors vary little. Moments are sums, gathered in
     one pass over the rows (a second one measures norms and cosines), and every λ comes from one decomposition. The map
     that is returned is learned from all.
 
@@ -141,13 +144,9 @@ def align(
         known, held = pairs.moments()
         _tell(progress, 1)
         parts = known if held.count == 0 else known + held
-        if method == "ridge":
-            learned = RidgePath.of(_about(known, centre))
-            strength = _chosen(pairs, learned, _about(held, centre), sorted(strengths))
-            whole = learned if held.count == 0 else RidgePath.of(_about(parts, centre))
-            maps = learned.at(strength), whole.at(strength)
-        else:
-            strength, maps = None, (_orthogonal(_about(known, centre)), _orthogonal(_about(parts, centre)))
+        sides = [_about(one, centre) for one in (known, parts)]
+        strength = _chosen(pairs, sides[0], _about(held, centre), sorted(strengths)) if method == "ridge" else None
+        maps = [_orthogonal(one) if strength is None else _ridge(one, strength) for one in sides]
         judged, whole_map, cosine = _measured(pairs, *maps)
         _tell(progress, 2)
     explained = _explained(judged, _about(held, centre)) if held.count else None
@@ -234,16 +233,28 @@ class RidgePath:
         return np.asarray(1 / (self.values + max(self.count, 1) * strength))
 
 
-def _chosen(pairs: Pairs, path: RidgePath, held: PairMoments, strengths: Sequence[float]) -> float:
-    """The λ, of ascending ones, whose map keeps most of what held-out documents find; of equals, the largest."""
+def _ridge(moments: PairMoments, strength: float) -> Float64Array:
+    """The map at one strength: a Cholesky factor costs a tenth of a decomposition."""
+    _check_related(moments)
+    pulled = moments.source + max(moments.count, 1) * strength * np.eye(len(moments.source))
+    try:
+        return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(pulled), moments.cross))
+    except scipy.linalg.LinAlgError:  # a pull that is lost in the rounding
+        return RidgePath.of(moments).at(strength)
+
+
+def _chosen(pairs: Pairs, known: PairMoments, held: PairMoments, strengths: Sequence[float]) -> float:
+    """The largest of ascending λ that keeps as much of what held-out documents find as the best, but for the noise."""
     if held.count == 0:
         return min(strengths, key=lambda strength: abs(np.log(strength / _UNJUDGED)))
     if len(strengths) == 1:
         return strengths[0]
+    path = RidgePath.of(known)
     explained = _explained_by(path, held, strengths)
     most = max(range(len(strengths)), key=lambda place: (explained[place], place))
     kept = _kept(pairs, path, strengths[: most + 1])
-    return strengths[max(range(len(kept)), key=lambda place: (kept[place], place))]
+    lost = kept[np.argmax(kept.sum(axis=1))] - kept
+    return strengths[int(np.flatnonzero([gap.mean() <= standard_error(gap) for gap in lost])[-1])]
 
 
 def _explained_by(path: RidgePath, held: PairMoments, strengths: Sequence[float]) -> list[float]:
@@ -258,16 +269,16 @@ def _explained_by(path: RidgePath, held: PairMoments, strengths: Sequence[float]
     return found
 
 
-def _kept(pairs: Pairs, path: RidgePath, strengths: Sequence[float]) -> list[int]:
-    """For every map, how many documents are near the own vectors of held-out ones and near their mapped ones."""
+def _kept(pairs: Pairs, path: RidgePath, strengths: Sequence[float]) -> Float64Array:
+    """(S, n) for every map and held-out document: how many are near its own vector and near its mapped one."""
     asked, own = pairs.sample(_ASKED, held_out=True)
     _, index = pairs.sample(_AMONG, held_out=False)
     turned, documents, depth = _narrow(asked @ path.axes), _narrow(index).T, min(_DEPTH, len(index))
     near = _nearest(_narrow(own) @ documents, depth)
-    found = []
-    for strength in strengths:
+    found = np.empty((len(strengths), len(asked)))
+    for place, strength in enumerate(strengths):
         mapped = turned @ _narrow(path.shrinkage(strength)[:, None] * path.loadings)
-        found.append(int(np.sum(near & _nearest(mapped @ documents, depth))))
+        found[place] = np.sum(near & _nearest(mapped @ documents, depth), axis=1)
     return found
 
 
