@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -202,26 +203,59 @@ def test_fit_of_two_encoders_fits_every_system(alike: Any, askew: Askew, tmp_pat
     assert told["tests"]
     facts = askew("inspect", adapter, "--json").json()
     assert facts["query_encoder"] == systems[told["written"]]["needs"]
+    assert "systems" not in {finding["code"] for finding in told["findings"]}
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "systems over this index, on the same folds" in page
+    assert "Which system to use" in page
     assert "one more embedding a query" in page
+    assert f"{systems['fused']['ships']:.4f}</td>" in page
 
 
 def test_fit_writes_the_system_that_is_named(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    """What the report shows of each system on the test queries is what the written adapter scores there."""
+    alone = askew("evaluate", alike.root, "--encoder", "old", "--json").json()["means"]["nDCG@10"]
+    held = {}
     for system, encoder, prior in (
         ("symmetric", "old", "identity"),
         ("aligned", "new", "dense matrix"),
         ("fused", "old+new", "stack of identity, dense matrix"),
     ):
-        adapter = tmp_path / system
-        said = askew("fit", alike.root, *BOTH, "--system", system, "-o", adapter, "--no-curve", "--no-report")
-        assert f"written: {'document encoder' if system == 'symmetric' else system}\n" in said.out
+        name, adapter = "document encoder" if system == "symmetric" else system, tmp_path / system
+        # The first one is then in service.
+        more = ("--against", tmp_path / "symmetric", "--json") if held else ("--report", tmp_path / "report.json")
+        said = askew("fit", alike.root, *BOTH, "--system", system, "-o", adapter, "--no-curve", *more)
         facts = askew("inspect", adapter, "--json").json()
         assert (facts["query_encoder"], facts["prior"]) == (encoder, prior)
         found = askew(
             "evaluate", alike.root, "--encoder", encoder, "--document-encoder", "old", "-a", adapter, "--json"
         )
-        assert found.code == 0
+        held[name] = found.json()["means"]["nDCG@10"]
+        if system == "symmetric":
+            assert "written: document encoder\n" in said.out
+            assert "What each ships on the test queries" in said.out
+            continue
+        told = said.json()
+        assert told["written"] == name
+        against = next(row for row in told["against"]["comparisons"] if row["documents"] == "all")
+        assert against["base_mean"] == pytest.approx(held["document encoder"])
+        assert against["other_mean"] == pytest.approx(held[name])
+    shown = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["systems"]
+    assert [row["name"] for row in shown["rows"] if row["written"]] == ["document encoder"]
+    tests = {row["name"]: row for row in shown["tests"] if row["documents"] == "all"}
+    assert tests["document encoder alone"]["mean"] == pytest.approx(alone)
+    for name, mean in held.items():
+        assert tests[name]["mean"] == pytest.approx(mean)
+        assert tests[name]["difference"] == pytest.approx(mean - alone)
+    assert {row["documents"] for row in shown["tests"]} == {"all", "unseen"}
+
+
+def test_the_adapter_in_service_may_be_of_any_system_here(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    askew("align", alike.root, *BOTH, "-o", tmp_path / "old")
+    alike.embed("queries", np.load(alike.queries), encoder="third")
+    alike.embed("docs", np.load(alike.documents), encoder="third")
+    third = ("--query-encoder", "third", "--document-encoder", "old")
+    message = askew("fit", alike.root, *third, "-o", tmp_path / "a", "--against", tmp_path / "old").refused(2)
+    assert "it takes queries by 'new', and none of the systems here does" in message
+    assert "Name an adapter for queries by old, third, old+third" in message
 
 
 def test_fit_recommends_the_symmetric_system_where_nothing_aligns(apart: Any, askew: Askew, tmp_path: Path) -> None:
@@ -252,7 +286,6 @@ def test_fit_of_two_encoders_takes_what_fit_takes(alike: Any, askew: Askew, tmp_
         (("--query-encoder", "new"), "needs --query-encoder and --document-encoder"),
         (("--system", "fused"), "needs --query-encoder and --document-encoder"),
         ((*BOTH, "--encoder", "old"), "does not go with --query-encoder"),
-        ((*BOTH, "--against", "x"), "does not go with --query-encoder"),
     ],
 )
 def test_options_that_do_not_go_together(alike: Any, askew: Askew, tmp_path: Path, options: Any, says: str) -> None:

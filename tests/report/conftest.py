@@ -26,6 +26,9 @@ from askew.report import (
     QueryGain,
     RankedDocument,
     Reproduction,
+    SearchSystem,
+    Systems,
+    SystemTest,
     Verdict,
 )
 
@@ -197,6 +200,62 @@ def make_comparisons(n: int) -> tuple[Comparison, ...]:
         )
         for measure, subset, base, adapted, low, high in rows
     )
+
+
+def make_systems() -> Systems:
+    """Three systems, of which the second leads by more than its standard error, and a test of them."""
+    rows = (
+        ("document encoder", "static-256", 0.323, 0.344, None, None),
+        ("aligned", "big <1>", 0.341, 0.377, 0.033, 0.009),
+        ("fused", "static-256 + big <1>", 0.323, 0.381, 0.037, 0.012),
+    )
+    tests = (("document encoder", 0.34, 0.02), ("aligned", 0.36, 0.04), ("fused", 0.37, 0.05))
+    return Systems(
+        rows=tuple(
+            SearchSystem(
+                name=name,
+                needs=needs,
+                cost=f"the cost of {name}",
+                decision="adapt",
+                shipped=f"softmax of {name}",
+                vectors=1 + (name == "fused"),
+                maps=name == "aligned",
+                base=base,
+                ships=ships,
+                lead=lead,
+                standard_error=error,
+                recommended=name == "aligned",
+                written=name == "aligned",
+            )
+            for name, needs, base, ships, lead, error in rows
+        ),
+        sentence="Aligned is recommended <&>: it leads by +0.0330.",
+        tests=tuple(
+            test
+            for documents, n in (("all", 300), ("unseen", 49))
+            for test in (
+                SystemTest(name="document encoder alone", documents=documents, n=n, mean=0.32),
+                *(
+                    SystemTest(
+                        name=name,
+                        documents=documents,
+                        n=n,
+                        mean=mean,
+                        difference=gap,
+                        low=gap - 0.015,
+                        high=gap + 0.015,
+                    )
+                    for name, mean, gap in tests
+                ),
+            )
+        ),
+    )
+
+
+@pytest.fixture(scope="session")
+def several() -> FitSummary:
+    """Several systems were fitted."""
+    return make_summary(systems=make_systems())
 
 
 @pytest.fixture(name="make_summary")

@@ -120,6 +120,22 @@ def test_drawn_numbers_are_the_summarys(page: Any, full: FitSummary) -> None:
         assert height(page["marks"][f"strength-mark-{mark}"][1]) == pytest.approx(value, abs=1e-3)
 
 
+@pytest.mark.parametrize("width", [1200, 390])
+def test_several_systems_are_drawn_as_told_on_any_screen(
+    shown: Callable[..., Any], several: FitSummary, width: int
+) -> None:
+    page = shown(several, width=width)
+    assert page["width"] <= width
+    assert several.systems is not None
+    across = axis(page, "systems", across=True)
+    for place, row in enumerate(several.systems.rows):
+        for side, value in (("base", row.base), ("ships", row.ships)):
+            assert across(page["marks"][f"systems-mark-{side}-{place}"][0]) == pytest.approx(value, abs=3e-4)
+    text = " ".join(page["text"].split())
+    assert several.systems.sentence in text
+    assert text.index("Which system to use") < text.index("What to do next")
+
+
 def test_nothing_is_fetched_and_a_phone_has_no_sideways_scroll(shown: Callable[..., Any], full: FitSummary) -> None:
     narrow = shown(full, "--blink-settings=preferredColorScheme=0", width=390)
     assert narrow["foreign"] == 0

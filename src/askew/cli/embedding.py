@@ -1,23 +1,25 @@
-"""The command that turns texts into vectors: `embed`."""
+"""The commands that turn texts into vectors, and MAIR's files into texts: `embed` and `convert`."""
 
 # ruff: noqa: PLC0415 - a command imports what it runs, so that --help is quick
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askew.cli.console import emit_json, progress_bar, say, show_findings
+from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_findings
 from askew.cli.options import AsJson, Quiet
-from askew.errors import counted
+from askew.errors import ParameterError, counted
 
 if TYPE_CHECKING:
+    from askew.encoders import Usage
     from askew.workflows.embed import Embedded
 
-__all__ = ["embed"]
+__all__ = ["convert", "embed"]
 
 
 class VectorType(StrEnum):
@@ -34,9 +36,57 @@ class EmptyPolicy(StrEnum):
     ZERO = "zero"
 
 
+class TemplateName(StrEnum):
+    """How an instruction stands before its query."""
+
+    INSTRUCT = "instruct"
+    JOINED = "joined"
+    NONE = "none"
+
+
+def convert(
+    mair: Annotated[
+        Path, typer.Argument(metavar="MAIR", help="MAIR's tasks: a folder each, with queries.jsonl and docs.jsonl.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DATA", help="The folder to write the tasks' folders to.")
+    ],
+    template: Annotated[
+        TemplateName,
+        typer.Option(
+            help="How instructions are joined to queries: 'Instruct: ...' and 'Query: ...' on a line each, the two "
+            "alone on a line each, or the query alone."
+        ),
+    ] = TemplateName.INSTRUCT,
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="This task or domain alone. Repeatable.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Lay MAIR's tasks down as folders that every command reads."""
+    from askew.workflows.convert import convert_mair
+
+    with progress_bar(quiet) as named:
+        done = convert_mair(mair, output, template=template.value, tasks=task, named=named)
+    if as_json:
+        emit_json({"folder": str(output), "template": template.value, "tasks": [one.to_json() for one in done]})
+        return
+    counts = ("queries", "documents", "judgements")
+    table = plain_table("task", *counts, right=counts)
+    for one in done:
+        table.add_row(one.name, f"{one.queries:,}", f"{one.documents:,}", f"{one.judgements:,}")
+    show(table)
+    say(f"tasks: {output}")
+
+
 def embed(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A folder with corpus.jsonl and queries.jsonl, or one of them.")
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A folder with corpus.jsonl and queries.jsonl, or one of them; or a folder of such folders.",
+        ),
     ],
     encoder: Annotated[
         str,
@@ -52,7 +102,7 @@ def embed(
             "--output",
             "-o",
             metavar="PATH",
-            help="The folder to write; DATA/embeddings/NAME by default.",
+            help="The folder to write; DATA/embeddings/NAME by default. Not for a folder of folders.",
         ),
     ] = None,
     name: Annotated[
@@ -105,7 +155,15 @@ def embed(
     """Embed the texts of a folder; what was answered once is never asked for again."""
     from askew.encoders import encoder_from_spec
     from askew.workflows.embed import embed as embed_folder
+    from askew.workflows.embed_tasks import embed_tasks, tasks_to_embed
 
+    tasks = tasks_to_embed(data)
+    if tasks and output is not None:
+        raise ParameterError(
+            f"it names one folder, and there are {counted(len(tasks), 'task')} below {data}",
+            where="--output",
+            remedy="Leave it out: each gets its own embeddings/NAME",
+        )
     maker = encoder_from_spec(
         encoder,
         name=name,
@@ -117,37 +175,43 @@ def embed(
         retries=retries,
         timeout=timeout,
     )
+    options: dict[str, Any] = {
+        "cache": cache,
+        "dtype": dtype.value,
+        "empty": empty.value,
+        "max_characters": max_characters,
+        "verify": verify,
+        "overwrite": overwrite,
+    }
     with maker, progress_bar(quiet) as named:
-        result = embed_folder(
-            data,
-            maker,
-            output=output,
-            cache=cache,
-            dtype=dtype.value,
-            empty=empty.value,
-            max_characters=max_characters,
-            verify=verify,
-            overwrite=overwrite,
-            named=named,
-        )
+        if tasks:
+            done = dict(embed_tasks(data, maker, named=named, **options))
+        else:
+            done = {"": embed_folder(data, maker, output=output, named=named, **options)}
     if not quiet:
-        show_findings(result.findings)
+        for task, result in done.items():
+            show_findings(replace(one, message=f"{task}: {one.message}") if task else one for one in result.findings)
     if as_json:
-        emit_json(result.to_json())
-    else:
-        _print(result)
+        told = {task: result.to_json() for task, result in done.items()}
+        emit_json({"tasks": told} if tasks else told[""])
+        return
+    for task, result in done.items():
+        _print(result, f"{task}: " if task else "")
+    _print_usage(maker.usage)
 
 
-def _print(result: Embedded) -> None:
+def _print(result: Embedded, task: str) -> None:
     for side, held in result.sides.items():
         empty = f", {held.empty:,} empty" if held.empty else ""
         asked = held.distinct - held.cached
         say(
-            f"{side}: {counted(held.texts, 'text')}, {held.distinct:,} distinct{empty}; "
+            f"{task}{side}: {counted(held.texts, 'text')}, {held.distinct:,} distinct{empty}; "
             f"{held.cached:,} from the cache, {asked:,} embedded"
         )
-    usage = result.usage
-    tokens = f"; {counted(usage.tokens, 'token')} counted" if usage.tokens else ""
-    say(f"requests: {usage.requests:,}, {usage.retries:,} of them repeated{tokens}")
     say(f"cache: {result.cache}")
     say(f"embeddings: {result.folder} ({counted(result.dim, 'dimension')}, {result.dtype})")
+
+
+def _print_usage(usage: Usage) -> None:
+    tokens = f"; {counted(usage.tokens, 'token')} counted" if usage.tokens else ""
+    say(f"requests: {usage.requests:,}, {usage.retries:,} of them repeated{tokens}")

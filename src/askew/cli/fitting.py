@@ -168,7 +168,7 @@ def fit(
         "seed": seed,
     }
     if query_encoder is not None or system is not None:
-        _check_two(query_encoder, encoder, document_encoder, against)
+        _check_two(query_encoder, encoder, document_encoder)
         with progress_bar(quiet) as named:
             systems = fit_systems(
                 data,
@@ -182,6 +182,7 @@ def fit(
                 bad_rows=bad_rows.value,
                 merge_duplicates=merge_duplicates,
                 also=also or (),
+                against=against,
                 report=place,
                 measures=tuple(measure or MEASURES),
                 command=shlex.join(["askew", *sys.argv[1:]]),
@@ -254,17 +255,14 @@ _SYSTEMS = {
 }
 
 
-def _check_two(
-    query_encoder: str | None, encoder: str | None, document_encoder: str | None, against: Path | None
-) -> None:
+def _check_two(query_encoder: str | None, encoder: str | None, document_encoder: str | None) -> None:
     """Refuse options that do not go with two encoders."""
     if query_encoder is None or document_encoder is None:
         raise ParameterError(
             "an alignment needs --query-encoder and --document-encoder", remedy="Name the encoder of each side"
         )
-    for option, given in (("--encoder", encoder), ("--against", against)):
-        if given is not None:
-            raise ParameterError("it does not go with --query-encoder", where=option, remedy="Leave one of them out")
+    if encoder is not None:
+        raise ParameterError("it does not go with --query-encoder", where="--encoder", remedy="Leave one of them out")
 
 
 def _print_systems(systems: Systems, *, as_json: bool, quiet: bool) -> None:
@@ -284,6 +282,10 @@ def _print_systems(systems: Systems, *, as_json: bool, quiet: bool) -> None:
     show(table)
     say(f"recommended: {systems.recommended}")
     say(f"{systems.reason[:1].upper()}{systems.reason[1:]}.")
+    if systems.tests is not None:
+        say("")
+        say("What each ships on the test queries, which the recommendation does not go by:")
+        show_systems(systems.tests)
     say("")
     say(f"written: {systems.written}")
     _print(systems.delivery, as_json=False, quiet=quiet)

@@ -15,7 +15,7 @@ from askew.cli.checking import check
 from askew.cli.commands import apply, evaluate, inspect, search
 from askew.cli.comparing import compare
 from askew.cli.console import show_error
-from askew.cli.embedding import embed
+from askew.cli.embedding import convert, embed
 from askew.cli.fitting import demo, fit
 from askew.cli.geometry import plan, select
 from askew.cli.reproducing import reproduce
@@ -47,7 +47,7 @@ app = typer.Typer(
     help="Adapt frozen embeddings to a retrieval task with few labels, and know whether it is worth it.",
 )
 _COMMANDS = (
-    *(embed, check, fit, align, migrate, evaluate, compare, search, apply),
+    *(convert, embed, check, fit, align, migrate, evaluate, compare, search, apply),
     *(inspect, select, plan, demo, reproduce),
 )
 for command in _COMMANDS:

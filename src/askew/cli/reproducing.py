@@ -52,7 +52,10 @@ def reproduce(
     sets: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME", help=f"A data set of it; stdlib needs no folder. Repeatable.  [default: {_SETS}]"
+            "--set",
+            metavar="NAME",
+            help="A data set of it, for era also a folder of them; stdlib needs no folder. Repeatable.  [default: "
+            f"{_SETS}; for era, if these are not there, all of it]",
         ),
     ] = None,
     encoder: Annotated[
@@ -64,6 +67,9 @@ def reproduce(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="PATH", help="Where tables, data and pictures go.")
     ] = Path("reproduced"),
+    no_recipes: Annotated[
+        bool, typer.Option("--no-recipes", help="For era: leave out the published recipes, which need torch.")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws, seeds and sizes: minutes at most.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -77,7 +83,12 @@ def reproduce(
         )
     chosen = tuple(sets or ()), tuple(encoder or ())
     with progress_bar(quiet) as named:
-        done = [_run(name, data or Path(), *chosen, seed, quick, named) for name in dict.fromkeys(studies)]
+        done = [
+            _era(data or Path(), *chosen, seed, quick, not no_recipes, named)
+            if name == StudyName.ERA
+            else _run(name, data or Path(), *chosen, seed, quick, named)
+            for name in dict.fromkeys(studies)
+        ]
     written = [path for study in done for path in study.write(output)]
     if as_json:
         emit_json({"studies": [study.to_json() for study in done], "files": [str(path) for path in written]})
@@ -101,8 +112,6 @@ def _run(
     named: Callable[[str], Progress],
 ) -> Study:
     options: dict[str, Any] = {"seed": seed, "named": named}
-    if name == StudyName.ERA:
-        return _era(data, sets, encoders, seed, quick, named)
     if name in _ON_DATA:
         from askew.reproduce.operator_risk import operator_risk
         from askew.reproduce.operators import SETS, Grid
@@ -141,9 +150,11 @@ def _era(
     encoders: tuple[str, ...],
     seed: int,
     quick: bool,
+    recipes: bool,
     named: Callable[[str], Progress],
 ) -> Study:
-    from askew.reproduce.era import ENCODERS, SETS, Protocol, era
+    from askew.reproduce.era import era
+    from askew.reproduce.era_protocol import ENCODERS, Protocol
 
     if encoders and len(encoders) != 2:
         raise ParameterError(
@@ -152,8 +163,9 @@ def _era(
             remedy="Name that of queries, then that of the index",
         )
     asked, told = encoders or ENCODERS
-    options: dict[str, Any] = {"sets": sets or SETS, "seeds": (seed, seed + 1, seed + 2)}
+    options: dict[str, Any] = {"sets": sets, "seeds": (seed, seed + 1, seed + 2)}
     if quick:
-        options = {"sets": sets or ("cosqa",), "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}
+        fewer = sets or (("cosqa",) if (data / "cosqa").is_dir() else ())
+        options = {"sets": fewer, "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}
         options |= {"ablations": ("naive top-k",), "rates": ()}
-    return era(Protocol(data=data, encoders=(asked, told), **options), named=named)
+    return era(Protocol(data=data, encoders=(asked, told), recipes=recipes, **options), named=named)

@@ -15,9 +15,10 @@ from askew.formats.folder import (
     read_side_texts,
     read_split,
 )
-from askew.formats.mair import MairTask, list_mair, read_mair
+from askew.formats.mair import MairTask, is_mair, list_mair, read_mair
 from askew.formats.qrels import read_qrels, write_qrels
 from askew.formats.runs import read_run, run_lines, write_run
+from askew.formats.tasks import holds_task, list_tasks, write_task
 from askew.formats.texts import read_texts
 from askew.formats.tokens import is_token_folder, read_tokens, write_tokens
 
@@ -26,10 +27,13 @@ __all__ = [
     "MairTask",
     "check_card",
     "embedding_lines",
+    "holds_task",
+    "is_mair",
     "is_token_folder",
     "list_encoders",
     "list_mair",
     "list_splits",
+    "list_tasks",
     "load_adapter",
     "read_card",
     "read_dataset",
@@ -50,5 +54,6 @@ __all__ = [
     "write_embeddings",
     "write_qrels",
     "write_run",
+    "write_task",
     "write_tokens",
 ]

@@ -13,7 +13,7 @@ from askew.errors import FormatError, LabelError, ParameterError, name_some
 from askew.formats._json import SURROGATES, json_id, kind_of, parse_json
 from askew.formats.text import PathLike, read_lines
 
-__all__ = ["TEMPLATES", "MairTask", "Template", "list_mair", "read_mair"]
+__all__ = ["TEMPLATES", "MairTask", "Template", "is_mair", "list_mair", "read_mair"]
 
 Template = Literal["instruct", "joined", "none"]
 #: How an instruction stands before its query: as Qwen's and BGE's encoders take it, as OpenAI's, or not at all.
@@ -64,6 +64,22 @@ def list_mair(folder: PathLike) -> tuple[str, ...]:
         FormatError: there is no such folder, or no task in it.
     """
     return tuple(_tasks(folder))
+
+
+def is_mair(folder: PathLike) -> bool:
+    """Whether a folder holds tasks as `list_mair` finds them, by the first one's first query.
+
+    >>> is_mair("/nowhere")
+    False
+    """
+    try:
+        asked = next(iter(_tasks(folder).values()))
+        _documents(asked)
+        number, line = next(read_lines(asked))
+        record = parse_json(line, f"{asked}:{number}")
+    except (FormatError, StopIteration):
+        return False
+    return isinstance(record, dict) and "labels" in record
 
 
 def read_mair(folder: PathLike, task: str, *, template: Template = "instruct") -> MairTask:

@@ -25,6 +25,7 @@ from askew.report.summary import (
     Reproduction,
     Verdict,
 )
+from askew.report.systems import SearchSystem, Systems, SystemTest, systems_figure
 
 __all__ = [
     "Candidate",
@@ -45,7 +46,10 @@ __all__ = [
     "QueryGain",
     "RankedDocument",
     "Reproduction",
+    "SearchSystem",
     "Series",
+    "SystemTest",
+    "Systems",
     "Verdict",
     "comparison_figure",
     "curves_figure",
@@ -58,4 +62,5 @@ __all__ = [
     "seen_figure",
     "spectrum_figure",
     "strength_figure",
+    "systems_figure",
 ]

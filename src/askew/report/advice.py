@@ -28,7 +28,8 @@ class Step:
 
 def next_steps(summary: FitSummary) -> list[Step]:
     """The steps in the order to take them; file names in small letters stand for the reader's own."""
-    if summary.verdict.decision == "adapt":
+    mapped = summary.written is not None and summary.written.maps
+    if summary.verdict.decision == "adapt" or mapped:
         return [*_use(summary), _rerun(summary)]
     return [
         Step("Go on searching as you do: the adapter written changes nothing, as nothing learned is worth using yet"),
@@ -39,14 +40,18 @@ def next_steps(summary: FitSummary) -> list[Step]:
 
 def _use(summary: FitSummary) -> list[Step]:
     adapter = shlex.quote(summary.reproduction.adapter or "adapter")
+    written = summary.written
+    asked = "" if written is None else f" by {written.needs}"
+    second = "" if written is None or written.vectors < 2 else " --second-queries others.npy"
     return [
         Step(
-            "Adapt your query vectors, and search the index you have with them; stored documents stay as they are",
-            f"askew apply {adapter} queries.npy -o adapted.npy",
+            f"Adapt your query vectors{asked}, and search the index you have with them; stored documents stay as they "
+            "are",
+            f"askew apply {adapter} queries.npy{second} -o adapted.npy",
         ),
         Step(
             "Or search here, exactly, with the vectors of both sides",
-            f"askew search queries.npy docs.npy --adapter {adapter} -o run.trec",
+            f"askew search queries.npy docs.npy{second} --adapter {adapter} -o run.trec",
         ),
     ]
 

@@ -20,6 +20,7 @@ from askew.report.figures import (
 )
 from askew.report.glossary import GLOSSARY, spread_words
 from askew.report.seen import MEANINGS, seen_figure, seen_rows
+from askew.report.systems import systems_figure
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -68,6 +69,7 @@ def _figures(summary: FitSummary) -> dict[str, str]:
         "comparison": comparison_figure(summary),
         "seen": seen_figure(summary),
         "strength": strength_figure(summary),
+        "systems": systems_figure(summary),
         "spectrum": spectrum_figure(summary),
         "drift": drift_figure(summary.drift),
         "learning": learning_figure(summary.learning, measure=summary.measure),
@@ -79,7 +81,7 @@ def _figures(summary: FitSummary) -> dict[str, str]:
 def _derived(summary: FitSummary) -> dict[str, Any]:
     """What the page says of the summary in other words: sorted, counted, picked out."""
     helped, unchanged, hurt = tally(summary.per_query)
-    rows = sort_gains(summary.per_query)
+    rows, steps = sort_gains(summary.per_query), next_steps(summary)
     return {
         "crowded": len({c.name for c in summary.candidates if (c.strength or 0) > 0}) > BANDS,
         "bands": bands(summary.per_query),
@@ -90,7 +92,8 @@ def _derived(summary: FitSummary) -> dict[str, Any]:
         "sections": _sections(summary),
         "spread": spread_words(summary.operator.singular_values) if summary.operator else "",
         "memory": memory(summary),
-        "steps": next_steps(summary),
+        "steps": steps,
+        "vectors": [name for name in ("queries", "others", "docs") if any(f"{name}.npy" in s.command for s in steps)],
         "unalike": unalike(summary),
         "rows": _ends(rows),
         "left_out": max(0, len(rows) - _ROWS),
@@ -113,6 +116,7 @@ def _sections(summary: FitSummary) -> list[tuple[str, str]]:
     """Anchors and short names of the sections that the page has, in its order."""
     compared = bool(summary.comparisons) and summary.tried
     there = [
+        ("systems", "which system", summary.systems is not None),
         ("expect", "what to expect", bool(expected(summary))),
         ("next", "what to do next", True),
         ("queries", "who gains", bool(summary.per_query)),

@@ -15,6 +15,7 @@ from askew.report.seen import MEANINGS, seen_rows
 if TYPE_CHECKING:
     from askew.report.cases import QueryCase
     from askew.report.summary import Candidate, Comparison, FitSummary, HealthFinding
+    from askew.report.systems import Systems
 
 __all__ = ["render_markdown"]
 
@@ -31,6 +32,7 @@ def render_markdown(summary: FitSummary) -> str:
     parts = [
         f"# {_text(shown.title)}",
         _verdict(shown),
+        _systems(shown.systems),
         _expected(shown),
         _next(shown),
         _comparisons(shown),
@@ -59,6 +61,40 @@ def _verdict(summary: FitSummary) -> str:
     data = f"{count(summary.training_labels)} training labels, {count(summary.documents)} documents{tests}"
     lines.append(f"{_text(summary.dataset)}: {data}.")
     return "\n\n".join(lines)
+
+
+def _systems(systems: Systems | None) -> str:
+    if systems is None:
+        return ""
+    head = ("system", "queries by", "what ships", "verdict", "costs", "base", "ships", "lead", "standard error")
+    rows = [
+        (
+            _text(row.name) + "".join(f" ({word})" for word in ("recommended", "written") if getattr(row, word)),
+            *map(_text, (row.needs, row.shipped, row.decision, row.cost)),
+            *(number(row.base), number(row.ships), signed(row.lead), number(row.standard_error)),
+        )
+        for row in systems.rows
+    ]
+    told = f"{_text(systems.sentence)}\n\nCross-fitted {_text(systems.measure)}, on the same queries and folds:\n\n"
+    return f"## Which system to use\n\n{told}{_table(head, rows, words=5)}{_tests(systems)}"
+
+
+def _tests(systems: Systems) -> str:
+    if not systems.tests:
+        return ""
+    head = ("system", "documents", "mean", "difference", f"{percent(systems.confidence)} interval", "n")
+    rows = [
+        (
+            _text(row.name) + (f" (under {FEW} queries)" if row.n < FEW else ""),
+            *(_text(row.documents), number(row.mean), signed(row.difference)),
+            "–" if row.low is None or row.high is None else f"{signed(row.low)} to {signed(row.high)}",
+            count(row.n),
+        )
+        for row in systems.tests
+    ]
+    beside = f"{_text(systems.tested_by)} beside {_text(systems.tests[0].name)}"
+    told = f"What each ships on the test queries, {beside}; the recommendation does not go by it:"
+    return f"\n\n{told}\n\n" + _table(head, rows, words=2)
 
 
 def _expected(summary: FitSummary) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from askew.errors import FormatError, ParameterError
 from askew.report._plain import Record, build, encode
 from askew.report.cases import QueryCase, QueryGain
+from askew.report.systems import SearchSystem, Systems
 
 __all__ = [
     "Candidate",
@@ -298,6 +299,7 @@ class FitSummary(Record):
         hurt: the queries with the largest losses, largest first; a page shows ten.
         findings: about the data's health.
         operator: about the correction; None if nothing was fitted.
+        systems: every way to search the index that was fitted, if two encoders were at hand.
     """
 
     title: str
@@ -327,6 +329,7 @@ class FitSummary(Record):
     hurt: tuple[QueryCase, ...] = ()
     findings: tuple[HealthFinding, ...] = ()
     operator: OperatorFacts | None = None
+    systems: Systems | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -345,6 +348,11 @@ class FitSummary(Record):
             return None
         best = max(self.candidates, key=lambda candidate: candidate.mean)
         return best.mean - best.standard_error
+
+    @property
+    def written(self) -> SearchSystem | None:
+        """The system that was written, where several were fitted."""
+        return next((row for row in self.systems.rows if row.written), None) if self.systems else None
 
     @property
     def compared_by(self) -> str:

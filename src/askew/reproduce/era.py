@@ -1,5 +1,8 @@
 """ERA's tables: align, then adapt, as labels grow, over data sets, part by part; the paper's figures beside ours.
 
+Tasks that stand in a folder are a domain, as MAIR's do: its figures are means over its tasks, and the matrices go from
+domain to domain. A set that stands alone is a domain of its own.
+
 ERA (arXiv 2604.03403) is measured on MAIR with encoders that are not at hand here, so its figures stand beside ours to
 compare the shape: what each stage adds, and what it costs. The same protocol runs on whatever data are there.
 """
@@ -7,28 +10,22 @@ compare the shape: what each stage adds, and what it costs. The same protocol ru
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from askew.errors import ParameterError
 from askew.evaluation import paired_interval
-from askew.formats import list_encoders
 from askew.linalg.fixed import Float64Array
 from askew.protocols import Progress
 from askew.report import Series, curves_figure
+from askew.reproduce.era_protocol import Protocol, domains_of
 from askew.reproduce.study import Cell, Study, Table
-from askew.workflows.domains import read_domain, sample_documents, token_cost
-from askew.workflows.efficiency import MEASURES, SHARES, Score, efficiency, matrix
-from askew.workflows.methods import METHODS, RECIPES, Method, recipe
+from askew.workflows.domains import sample_documents, token_cost
+from askew.workflows.efficiency import MEASURES, Score, efficiency, matrix
+from askew.workflows.methods import METHODS, Method, recipe
 from askew.workflows.two_encoders import OLD, REINDEXED, TwoEncoders
 
-__all__ = ["ENCODERS", "SETS", "Protocol", "era"]
+__all__ = ["Protocol", "era"]
 
-SETS = ("scifact", "nfcorpus-pp", "cosqa")
-#: Of queries, and of the index.
-ENCODERS = ("minilm-l6", "wordllama-256")
 _LEADS = MEASURES[0]
 _OURS, _UNGATED, _THEIRS = "align + adapt", "align + adapt, ungated", "align + adapt, recipe"
 # Table 2 as digests of the paper quote it (MAIR, queries by Qwen3-8B, nDCG@10 in hundredths); the whole is not at hand.
@@ -36,71 +33,6 @@ _PAPER = (
     ("BGE-M3", 34.03, 46.59),
     ("OpenAI text-embedding-3-small", 36.74, 49.10),
 )
-_ABLATED = ("random negatives", "naive top-k", "1 negative", "10 negatives", "two layers", "without bias", "triplets")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
-    """What is run.
-
-    Attributes:
-        data: folder of data sets.
-        sets: names of them.
-        encoders: of queries, and of the index.
-        shares: of a set's queries that train, below 1; or whole numbers of them.
-        most: queries of a set at most, drawn by hash; None for all.
-        documents: that an alignment may take.
-        seeds: of the draws.
-        ablations: of the recipe, at the largest share.
-        rates: learning rates of the recipe's second stage to sweep, at the largest share; none for no sweep.
-        decays: weight decays, likewise.
-        recipes: run what needs torch.
-        matrices: run the matrices over sets, where there are several.
-        device: where recipes train.
-    """
-
-    data: Path
-    sets: Sequence[str] = SETS
-    encoders: tuple[str, str] = ENCODERS
-    shares: Sequence[float] = SHARES
-    most: int | None = None
-    documents: int = 1000
-    seeds: Sequence[int] = (0, 1, 2)
-    ablations: Sequence[str] = _ABLATED
-    rates: Sequence[float] = (1e-6, 1e-5, 1e-4, 1e-3)
-    decays: Sequence[float] = (0.0, 1e-4, 1e-2)
-    recipes: bool = True
-    matrices: bool = True
-    device: str = "cpu"
-
-    @property
-    def methods(self) -> dict[str, Method]:
-        """Ours, and the published ones."""
-        return {**METHODS, **(RECIPES if self.recipes else {})}
-
-    def read(self) -> list[TwoEncoders]:
-        """The sets.
-
-        Raises:
-            ParameterError: one is not embedded by both encoders.
-            InputError: one is missing or damaged.
-        """
-        for name in self.sets:
-            there = list_encoders(self.data / name)
-            lacking = [encoder for encoder in self.encoders if encoder not in there]
-            if lacking:
-                raise ParameterError(
-                    f"{name} is not embedded by {' and '.join(lacking)}",
-                    where="encoder",
-                    remedy=f"There: {', '.join(there)}",
-                )
-        asked, told = self.encoders
-        return [
-            read_domain(
-                self.data / name, query_encoder=asked, document_encoder=told, most=self.most, texts=True, seed=42
-            )
-            for name in self.sets
-        ]
 
 
 def era(protocol: Protocol, *, named: Callable[[str], Progress] | None = None) -> Study:
@@ -114,8 +46,8 @@ def era(protocol: Protocol, *, named: Callable[[str], Progress] | None = None) -
         AskewError: as the readers, the fits and the recipes do.
         MissingExtraError: recipes are asked for, and the extra ``torch`` is not installed.
     """
-    tasks = protocol.read()
-    curves = {task.name: _curve(protocol, task, named) for task in tasks}
+    tasks, left_out = protocol.read()
+    curves = _by_domain(tasks, {task.name: _curve(protocol, task, named) for task in tasks})
     tables = [_paper_table(curves)]
     tables += [_curve_table(protocol, name, scores) for name, scores in curves.items()]
     if protocol.recipes:
@@ -137,7 +69,7 @@ def era(protocol: Protocol, *, named: Callable[[str], Progress] | None = None) -
             "documents to align": protocol.documents,
             "queries a set at most": protocol.most or "all",
         },
-        findings=_findings(protocol, curves),
+        findings=[*_findings(protocol, curves), *left_out],
         tables=[*tables, *([costs] if costs.rows else [])],
         pictures={f"{name} by labels": _picture(protocol, name, scores) for name, scores in curves.items()},
     )
@@ -153,6 +85,11 @@ def _curve(protocol: Protocol, task: TwoEncoders, named: Callable[[str], Progres
         device=protocol.device,
         progress=named(f"{task.name}, by labels") if named else None,
     )
+
+
+def _by_domain(tasks: Sequence[TwoEncoders], scores: Mapping[str, list[Score]]) -> dict[str, list[Score]]:
+    """Domain → the scores of its tasks, every task counted alike."""
+    return {domain: [one for task in held for one in scores[task.name]] for domain, held in domains_of(tasks).items()}
 
 
 def _of(scores: Sequence[Score], system: str, share: float | None = None) -> list[Score]:
@@ -178,7 +115,8 @@ def _paper_table(curves: Mapping[str, Sequence[Score]]) -> Table:
         [f"paper: MAIR, {name} index, Qwen3-8B queries", before / 100, after / 100, (after - before) / 100]
         for name, before, after in _PAPER
     ]
-    for name, scores in curves.items():
+    whole = {"all": [one for scores in curves.values() for one in scores]} if len(curves) > 1 else {}
+    for name, scores in {**curves, **whole}.items():
         before = _mean(_of(scores, f"zero-shot, {OLD}"))
         last = max(one.share for one in scores if one.share is not None)
         for system in (_OURS, _THEIRS):
@@ -201,14 +139,20 @@ def _curve_table(protocol: Protocol, name: str, scores: Sequence[Score]) -> Tabl
             found = _of(scores, system, share)
             values = [_mean(found, measure) for measure in MEASURES]
             seconds = float(np.mean([one.seconds for one in found]))
-            rows.append([system, _shown(share), found[0].labels, *values, _unseen(found), seconds])
+            rows.append([system, _shown(share), _labels(protocol, found), *values, _unseen(found), seconds])
     return Table(
         title=f"{name}: label efficiency",
         head=("system", "trained on", "labels", *MEASURES, "nDCG@10, unseen", "CPU seconds"),
         rows=rows,
         note="Labels are training and validation queries together: the recipe stops by the second, ours learns from "
-        "both. Unseen: documents that no label named leave run, judgements and ideal.",
+        "both. Unseen: documents that no label named leave run, judgements and ideal. Of a domain, labels are the sum "
+        "over its tasks, and all else the mean.",
     )
+
+
+def _labels(protocol: Protocol, found: Sequence[Score]) -> int:
+    """Of all tasks, one draw."""
+    return round(sum(one.labels for one in found) / len(protocol.seeds))
 
 
 def _shown(share: float | None) -> str:
@@ -250,11 +194,11 @@ def _ablation_table(
     named: Callable[[str], Progress] | None,
 ) -> Table:
     last, whole = protocol.shares[-1], (_THEIRS, "align only, recipe", "adapt only, recipe")
-    rows: list[list[Cell]] = [[name, *(_mean(_of(curves[task.name], name, last)) for task in tasks)] for name in whole]
+    rows: list[list[Cell]] = [[name, *(_mean(_of(scores, name, last)) for scores in curves.values())] for name in whole]
     rows += _changed(protocol, tasks, {name: recipe(name) for name in protocol.ablations}, "ablations", named)
     return Table(
         title=f"What the recipe's parts are worth, at {_shown(last)}",
-        head=("recipe", *(task.name for task in tasks)),
+        head=("recipe", *curves),
         rows=rows,
         note="nDCG@10. Each line below the first three changes the whole recipe in one thing. The paper finds that a "
         "linear map suffices.",
@@ -269,7 +213,7 @@ def _sweep_table(protocol: Protocol, tasks: Sequence[TwoEncoders], named: Callab
     }
     return Table(
         title=f"The recipe's learning rate and weight decay, at {_shown(protocol.shares[-1])}",
-        head=("second stage", *(task.name for task in tasks)),
+        head=("second stage", *domains_of(tasks)),
         rows=_changed(protocol, tasks, methods, "rates and decays", named),
         note="nDCG@10 on the test queries: a look at how much they matter, not a choice. Published: 1e-05 and 0.0001.",
     )
@@ -295,49 +239,66 @@ def _changed(
         )
         for task in tasks
     }
-    return [[name, *(_mean(_of(found[task.name], name)) for task in tasks)] for name in methods]
+    by = _by_domain(tasks, found)
+    return [[name, *(_mean(_of(scores, name)) for scores in by.values())] for name in methods]
 
 
 def _matrix_tables(
     protocol: Protocol, tasks: Sequence[TwoEncoders], named: Callable[[str], Progress] | None
 ) -> list[Table]:
-    names = [task.name for task in tasks]
+    domains = {domain: [task.name for task in held] for domain, held in domains_of(tasks).items()}
     kept = [_OURS, *([_THEIRS] if protocol.recipes else [])]
     methods = {"align only": METHODS["align only"], **{name: protocol.methods[name] for name in kept}}
-    rows = [*([name] for name in names), *([other for other in names if other != name] for name in names)]
-    rows = [*rows, names] if names not in rows else rows
+    rows = _rows(domains)
     scores = matrix(
         tasks,
-        [list(row) for row in dict.fromkeys(map(tuple, rows))],
+        list(rows.values()),
         share=protocol.shares[-1],
         methods=methods,
         documents=protocol.documents,
         seed=protocol.seeds[0],
         device=protocol.device,
-        progress=named("over data sets") if named else None,
+        progress=named("over domains") if named else None,
     )
-    return [_matrix_table(system, scores, names) for system in methods]
+    return [_matrix_table(system, scores, rows, domains) for system in methods]
 
 
-def _matrix_table(system: str, scores: Sequence[Score], names: Sequence[str]) -> Table:
-    found = [one for one in scores if one.system == system]
-    means = {(one.trained_on, one.tested_on): one.means[_LEADS] for one in found}
-    trained = dict.fromkeys(one.trained_on for one in found)
-    rows: list[list[Cell]] = [[row, *(means[row, name] for name in names)] for row in trained]
+def _rows(domains: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What to train on: one domain, all but one, all; of two that are the same tasks, the first."""
+    whole = [name for names in domains.values() for name in names]
+    rows = dict(domains)
+    if len(domains) > 2:
+        rows |= {f"all but {one}": [name for name in whole if name not in names] for one, names in domains.items()}
+    return {**rows, "all": whole} if len(domains) > 1 else rows
+
+
+def _matrix_table(
+    system: str, scores: Sequence[Score], rows: Mapping[str, list[str]], domains: Mapping[str, list[str]]
+) -> Table:
+    means = {(one.trained_on, one.tested_on): one.means[_LEADS] for one in scores if one.system == system}
+    columns = {**domains, "all": [name for names in domains.values() for name in names]}
+    cells: list[list[Cell]] = [
+        [label, *(float(np.mean([means["+".join(names), tested] for tested in held])) for held in columns.values())]
+        for label, names in rows.items()
+    ]
     return Table(
         title=f"Trained on rows, tested on columns: {system}",
-        head=("trained on", *names),
-        rows=rows,
-        note="nDCG@10. One set: domain-specific. All but the column's: out of domain. All: one general adapter.",
+        head=("trained on", *columns),
+        rows=cells,
+        note="nDCG@10, the mean over a domain's tasks. One domain: domain-specific. All but the column's: out of "
+        "domain. All: one general adapter.",
     )
 
 
 def _cost_table(protocol: Protocol, tasks: Sequence[TwoEncoders]) -> Table:
     rows: list[list[Cell]] = []
-    for task, sample in zip(tasks, sample_documents(tasks, count=protocol.documents), strict=True):
-        cost = token_cost(task, sample)
-        if cost is not None:
-            rows.append([cost.task, cost.documents, cost.sampled, cost.tokens, cost.sampled_tokens, cost.share])
+    for domain, held in domains_of(tasks).items():
+        samples = sample_documents(held, count=protocol.documents)
+        found = [cost for task, sample in zip(held, samples, strict=True) if (cost := token_cost(task, sample))]
+        tokens, sampled = sum(cost.tokens for cost in found), sum(cost.sampled_tokens for cost in found)
+        counts = sum(cost.documents for cost in found), sum(cost.sampled for cost in found)
+        if tokens:
+            rows.append([domain, *counts, tokens, sampled, sampled / tokens])
     rows.append(["paper: MAIR, 126 tasks", 4_274_916, 126_000, "", "", 0.052])
     return Table(
         title="Tokens that the query encoder reads to align, and to embed every document again",
@@ -379,7 +340,7 @@ def _picture(protocol: Protocol, name: str, scores: Sequence[Score]) -> str:
         [
             Series(
                 name=system,
-                x=[_of(scores, system, share)[0].labels for share in shares],
+                x=[_labels(protocol, _of(scores, system, share)) for share in shares],
                 y=[_mean(_of(scores, system, share)) or 0.0 for share in shares],
             )
             for system in shown

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from askew.adapters import Adapter, Seen
 from askew.adapters.adapter import Similarity
-from askew.data import Dataset, Finding, Qrels, Run, examine
+from askew.data import Dataset, EmbeddingSet, Finding, Qrels, Run, examine
 from askew.errors import FormatError, LabelError, ParameterError, counted
 from askew.evaluation import Comparison, Evaluation, compare, evaluate, holm
 from askew.formats import load_adapter, read_dataset, read_run, read_split
@@ -90,6 +90,7 @@ def compare_systems(
     task: Dataset | Qrels,
     systems: Mapping[str, System],
     *,
+    queries: Mapping[str, EmbeddingSet] | None = None,
     measures: Sequence[str] = MEASURES,
     similarity: Similarity | None = None,
     fresh: bool = True,
@@ -104,6 +105,7 @@ def compare_systems(
     Args:
         task: n judged queries, with embeddings unless every system is a run.
         systems: name → adapter, run, or None for the base; the first is the reference.
+        queries: name → embeddings, of a system that searches with others than the task's.
         measures: names that ir-measures knows; the first one leads.
         similarity: of the base, and instead of the adapters' own.
         fresh: leave out queries that a compared adapter was fitted on.
@@ -129,13 +131,13 @@ def compare_systems(
     past = [seen for system in systems.values() if (seen := _memory(system)) is not None]
     task, left_out = _without_training(task, past if fresh else [])
     parts: list[tuple[str, tuple[Evaluation, ...]]] = [
-        ("all", _evaluations(task, systems, measures, similarity, frozenset()))
+        ("all", _evaluations(task, systems, queries or {}, measures, similarity, frozenset()))
     ]
     if past and isinstance(task, Dataset):
         known = frozenset().union(*(seen.split_documents(task.documents.ids)[0] for seen in past))
         unseen = residual(task, known)
         if unseen is not None:
-            parts.append(("unseen", _evaluations(unseen, systems, measures, similarity, known)))
+            parts.append(("unseen", _evaluations(unseen, systems, queries or {}, measures, similarity, known)))
     return SystemComparison(
         tuple(systems),
         tuple(parts),
@@ -232,6 +234,7 @@ def _without_training(task: Dataset | Qrels, past: Sequence[Seen]) -> tuple[Data
 def _evaluations(
     task: Dataset | Qrels,
     systems: Mapping[str, System],
+    queries: Mapping[str, EmbeddingSet],
     measures: Sequence[str],
     similarity: Similarity | None,
     without: frozenset[str],
@@ -245,7 +248,8 @@ def _evaluations(
         else:
             assert isinstance(task, Dataset)  # noqa: S101 - refused before
             scored = similarity or (system.similarity if system is not None else _common(systems))
-            run = search_judged(task, system, name=name, depth=depth, similarity=scored, without=without)
+            asked = replace(task, queries=queries[name]) if name in queries else task
+            run = search_judged(asked, system, name=name, depth=depth, similarity=scored, without=without)
         found.append(evaluate(run, qrels, measures))
     return tuple(found)
 

@@ -19,12 +19,12 @@ from askew.errors import LabelError, MatchError, OutputError, ParameterError, co
 from askew.estimators import Mining
 from askew.formats import list_splits, read_dataset, read_split, refuse_foreign, save_adapter
 from askew.protocols import Progress
-from askew.report import FitSummary, render_html, render_json, render_markdown
+from askew.report import FitSummary, Systems, render_html, render_json, render_markdown
 from askew.workflows.assess import MEASURES, depth_for
 from askew.workflows.fit import Fit, Traffic, fit
 from askew.workflows.off_domain import TOLERANCE
 from askew.workflows.summarise import summarise
-from askew.workflows.trial import Trial, in_service, try_out
+from askew.workflows.trial import InService, Trial, in_service, try_out
 
 __all__ = ["Delivery", "check_file", "check_places", "deliver", "read_splits", "write_up"]
 
@@ -269,12 +269,13 @@ def write_up(
     output: str | PathLike[str],
     *,
     report: str | PathLike[str] | None = None,
-    against: tuple[str, Adapter] | None = None,
+    against: InService | None = None,
     measures: Sequence[str] = MEASURES,
     seed: int = 0,
     findings: Sequence[Finding] = (),
     command: str = "askew.fit",
     data: str | PathLike[str] | None = None,
+    systems: Systems | None = None,
 ) -> Delivery:
     """Try a fit out on test queries, save its artefact, and write its report.
 
@@ -284,12 +285,13 @@ def write_up(
         test: judged queries over the same corpus, or None.
         output: folder of the artefact.
         report: the HTML file, or None for no report.
-        against: name of the adapter in service, and the adapter; see `in_service`.
+        against: the adapter in service; see `in_service`.
         measures: names that ir-measures knows; the first one leads.
         seed: of the resampling.
         findings: what was found before the fit.
         command: how to get this again, for the report.
         data: the folder that `train` was read from, for the commands that the report advises.
+        systems: how this fit stands among others, for the report.
 
     Raises:
         AskewError: as `assess` and the writers do.
@@ -306,6 +308,7 @@ def write_up(
         command=command,
         adapter=str(output),
         data="" if data is None else str(data),
+        systems=systems,
     )
     _write(fitted.adapter, output, summary, report)
     return Delivery(fitted, trial, summary, output, report)

@@ -14,7 +14,17 @@ from askew.errors import LabelError, ParameterError
 from askew.formats import list_splits, read_split
 from askew.workflows.two_encoders import ALIGNED, TwoEncoders, read_two
 
-__all__ = ["SAMPLE", "TokenCost", "origin_of", "pool", "pooled_id", "read_domain", "sample_documents", "token_cost"]
+__all__ = [
+    "SAMPLE",
+    "TokenCost",
+    "domain_of",
+    "origin_of",
+    "pool",
+    "pooled_id",
+    "read_domain",
+    "sample_documents",
+    "token_cost",
+]
 
 #: Documents of a task that ERA's alignment takes.
 SAMPLE = 1000
@@ -29,6 +39,7 @@ def read_domain(
     *,
     query_encoder: str,
     document_encoder: str,
+    name: str | None = None,
     most: int | None = None,
     texts: bool = False,
     seed: int = 0,
@@ -39,6 +50,7 @@ def read_domain(
         folder: see `askew.formats.read_dataset`; queries and documents by both encoders.
         query_encoder: the encoder of queries.
         document_encoder: the encoder of the index.
+        name: what to call the task; as its folder by default.
         most: take this many queries at most, by hash.
         texts: read texts too.
         seed: of the hash.
@@ -67,7 +79,7 @@ def read_domain(
             where=folder,
             remedy="Embed the queries with both encoders",
         )
-    return replace(whole, qrels=Qrels(grades).only(hash_order(taught, seed=seed)[:most]))
+    return replace(whole, name=name or whole.name, qrels=Qrels(grades).only(hash_order(taught, seed=seed)[:most]))
 
 
 def pool(tasks: Sequence[TwoEncoders]) -> TwoEncoders:
@@ -118,6 +130,15 @@ def origin_of(name: str) -> str:
     'scifact'
     """
     return name.partition(_JOINT)[0]
+
+
+def domain_of(name: str) -> str:
+    """The domain of a task: the folder it stands in; a task that stands alone is a domain of its own.
+
+    >>> domain_of("Finance/FinQA"), domain_of("scifact")
+    ('Finance', 'scifact')
+    """
+    return name.partition("/")[0]
 
 
 def sample_documents(tasks: Sequence[TwoEncoders], *, count: int = SAMPLE, seed: int = 42) -> list[list[str]]:

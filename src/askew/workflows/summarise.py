@@ -41,6 +41,7 @@ def summarise(
     command: str,
     adapter: str = "",
     data: str = "",
+    systems: report.Systems | None = None,
 ) -> report.FitSummary:
     """The summary that HTML, Markdown and JSON are renderings of.
 
@@ -53,6 +54,7 @@ def summarise(
         command: that gets this again.
         adapter: the folder of what is written.
         data: the folder that `train` was read from, if there is one.
+        systems: how this fit stands among others.
     """
     choice = fitted.choice
     # Where nothing was tried every change is 0, and says nothing.
@@ -98,6 +100,7 @@ def summarise(
             for finding in fitted.findings
         ),
         operator=_operator(fitted),
+        systems=systems,
     )
 
 

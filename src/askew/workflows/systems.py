@@ -8,58 +8,29 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from askew.data import Dataset, Finding
+from askew.data import Dataset
 from askew.errors import LabelError, ParameterError
 from askew.estimators import Alignment, align, fused
 from askew.estimators.align import own_alone
-from askew.estimators.evidence import standard_error
-from askew.formats import read_dataset
+from askew.formats import load_adapter, read_dataset
 from askew.operators import Term, Zero
 from askew.protocols import Progress
 from askew.workflows.assess import MEASURES, depth_for
+from askew.workflows.compare import SystemComparison
 from askew.workflows.deliver import Delivery, check_places, read_splits, write_up
-from askew.workflows.fit import Fit, fit
+from askew.workflows.fit import fit
 from askew.workflows.score import default_split
-from askew.workflows.two_encoders import ALIGNED, COSTS, FUSED, OLD, TwoEncoders, read_two
+from askew.workflows.trial import InService, in_service
+from askew.workflows.two_encoders import ALIGNED, FUSED, OLD, TwoEncoders, read_two
+from askew.workflows.weigh import SystemFit, recommend, recorded, try_systems, weigh
 
-__all__ = ["BETAS", "SystemFit", "Systems", "fit_systems", "priors_for"]
+__all__ = ["BETAS", "Systems", "fit_systems", "priors_for"]
 
 #: What the second encoder may count for in a fusion that labels choose.
 BETAS = (0.1, 0.25, 0.5, 1.0)
 
 #: From the cheapest.
 _ORDER = (OLD, ALIGNED, FUSED)
-
-
-@dataclass(frozen=True, eq=False)
-class SystemFit:
-    """One system, fitted.
-
-    Attributes:
-        system: ``"document encoder"``, ``"aligned"`` or ``"fused"``.
-        needs: the encoders of a query.
-        cost: what it costs, in words.
-        fit: what was fitted.
-        ships: cross-fitted mean nDCG@10 of what its verdict ships.
-        lead: that, less the cheapest system's.
-        standard_error: of the lead, over queries.
-    """
-
-    system: str
-    needs: str
-    cost: str
-    fit: Fit
-    ships: float
-    lead: float
-    standard_error: float
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        plain = {name: value for name, value in self.__dict__.items() if name != "fit"}
-        choice = self.fit.choice
-        return {**plain, "verdict": choice.verdict.to_json(), "chosen": choice.chosen.to_json()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +44,7 @@ class Systems:
         written: name of the one that was written.
         delivery: of that one.
         alignment: between the two encoders.
+        tests: what each ships on test queries, against the cheapest one's base; None without any.
     """
 
     fits: tuple[SystemFit, ...]
@@ -81,12 +53,14 @@ class Systems:
     written: str
     delivery: Delivery
     alignment: Alignment
+    tests: SystemComparison | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         return {
             **self.delivery.to_json(),
             "systems": [one.to_json() for one in self.fits],
+            "system_tests": None if self.tests is None else [one.to_json() for one in self.tests.standings],
             "recommended": self.recommended,
             "recommendation": self.reason,
             "written": self.written,
@@ -107,6 +81,7 @@ def fit_systems(
     bad_rows: Literal["raise", "drop"] = "raise",
     merge_duplicates: bool = False,
     also: Sequence[str | PathLike[str]] = (),
+    against: str | PathLike[str] | None = None,
     report: str | PathLike[str] | None = None,
     measures: Sequence[str] = MEASURES,
     command: str = "askew.fit",
@@ -133,6 +108,7 @@ def fit_systems(
         bad_rows: ``"raise"`` or ``"drop"``.
         merge_duplicates: give every copy of a judged document its judgements.
         also: folders that the adapter is not made for, with embeddings by the same encoders; see `fit`.
+        against: the adapter in service, of any of the systems, to compare what is written with; see `in_service`.
         report: the HTML file, or None for no report.
         measures: names that ir-measures knows; the first one leads.
         command: how to get this again, for the report.
@@ -141,7 +117,7 @@ def fit_systems(
         options: as `fit` takes them.
 
     Raises:
-        AskewError: as the readers, `align`, `fit` and the writers do.
+        AskewError: as the readers, `align`, `in_service`, `fit` and the writers do.
         ParameterError: the system to write is not one that can be fitted here.
         LabelError: no labelled query is embedded by every encoder in play.
     """
@@ -170,9 +146,10 @@ def fit_systems(
         merge_duplicates=merge_duplicates,
         seed=seed,
     )
-    alignment = align(task.documents, task.index, seed=seed)
     pairs = {name: _asked(task, name, train, test, there) for name in there}
     encoders = {OLD: document_encoder, ALIGNED: query_encoder, FUSED: f"{document_encoder}+{query_encoder}"}
+    old = None if against is None else _in_service(against, pairs, encoders)
+    alignment = align(task.documents, task.index, seed=seed)
     fits = {
         name: fit(
             pairs[name][0],
@@ -184,21 +161,24 @@ def fit_systems(
         )
         for name in there
     }
-    standing = _standing(fits, encoders)
-    recommended, reason = _recommended(standing)
-    written = system or recommended
-    told = Finding("systems", "note", _told(standing, reason), len(standing))
+    standing = weigh(fits, encoders)
+    best, reason = recommend(standing)
+    written = system or best.system
+    held = {name: part for name, (_, part) in pairs.items() if part is not None}
+    tests = try_systems(standing, held, measures=measures, seed=seed)
     delivery = write_up(
         fits[written],
         *pairs[written],
         output,
         report=report,
+        against=old,
         measures=measures,
         seed=seed,
-        findings=(*findings, told),
+        findings=findings,
         command=command,
+        systems=recorded(standing, best, written, tests),
     )
-    return Systems(standing, recommended, reason, written, delivery, alignment)
+    return Systems(standing, best.system, reason, written, delivery, alignment, tests)
 
 
 def priors_for(system: str, alignment: Alignment) -> dict[str, Term] | None:
@@ -238,6 +218,21 @@ def _asked(
     return parts[0], parts[1]
 
 
+def _in_service(
+    path: str | PathLike[str], pairs: Mapping[str, tuple[Dataset, Dataset | None]], encoders: Mapping[str, str]
+) -> InService:
+    """The adapter in service, with the queries that it takes."""
+    made_for = load_adapter(path).provenance.query_encoder
+    system = next((name for name in pairs if encoders[name] == made_for), None)
+    if system is None and made_for is not None:
+        raise ParameterError(
+            f"it takes queries by {made_for!r}, and none of the systems here does",
+            where=path,
+            remedy=f"Name an adapter for queries by {', '.join(encoders[name] for name in pairs)}",
+        )
+    return in_service(path, *pairs[system or next(iter(pairs))])
+
+
 def _elsewhere(
     place: str | PathLike[str], encoder: str, document_encoder: str, bad_rows: Literal["raise", "drop"]
 ) -> Dataset:
@@ -249,49 +244,3 @@ def _elsewhere(
         bad_rows=bad_rows,
         texts=False,
     )
-
-
-def _standing(fits: Mapping[str, Fit], encoders: Mapping[str, str]) -> tuple[SystemFit, ...]:
-    first = next(iter(fits.values()))
-    found = []
-    for name, one in fits.items():
-        gaps = _shipped_scores(one) - _shipped_scores(first)
-        lead = _ships(one) - _ships(first)
-        found.append(SystemFit(name, encoders[name], COSTS[name], one, _ships(one), lead, standard_error(gaps)))
-    return tuple(found)
-
-
-def _ships(one: Fit) -> float:
-    """Nested cross-fitted mean of what the verdict ships."""
-    verdict = one.choice.verdict
-    return verdict.adapted if verdict.decision == "adapt" else verdict.base
-
-
-def _shipped_scores(one: Fit) -> Any:
-    """(n,) cross-fitted scores of what ships, in the order of the query ids."""
-    choice = one.choice
-    shipped = choice.chosen if choice.verdict.decision == "adapt" else choice.candidates[0]
-    return choice.per_query(shipped)[np.argsort(choice.query_ids)]
-
-
-def _recommended(standing: Sequence[SystemFit]) -> tuple[str, str]:
-    """From the cheapest on, the next one where it leads by more than a standard error."""
-    best = standing[0]
-    if not best.fit.choice.verdict.queries:
-        return best.system, "nothing could be measured: too few labelled queries, so the cheapest system stays"
-    for one in standing[1:]:
-        error = standard_error(_shipped_scores(one.fit) - _shipped_scores(best.fit))
-        if one.ships - best.ships > error:
-            best = one
-    scores = ", ".join(f"{one.system} {one.ships:.4f}" for one in standing)
-    why = "" if best is standing[0] else f", {best.lead:+.4f} (standard error {best.standard_error:.4f}) over the first"
-    return best.system, f"cross-fitted nDCG@10 of what ships: {scores}; {best.system} is recommended{why}: {best.cost}"
-
-
-def _told(standing: Sequence[SystemFit], reason: str) -> str:
-    rows = "; ".join(
-        f"{one.system} (queries by {one.needs}; {one.cost}): {one.fit.choice.verdict.decision}, "
-        f"base {one.fit.choice.verdict.base:.4f}, ships {one.ships:.4f}"
-        for one in standing
-    )
-    return f"systems over this index, on the same folds: {rows}. By what ships: {reason}"

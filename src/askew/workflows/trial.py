@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from askew.adapters import Adapter
-from askew.data import Dataset, Finding, examine
+from askew.data import Dataset, EmbeddingSet, Finding, examine
 from askew.errors import LabelError, ParameterError
 from askew.evaluation import Comparison
 from askew.formats import load_adapter
@@ -18,10 +18,25 @@ from askew.workflows.fit import Fit
 from askew.workflows.nearest import assess_nearest
 from askew.workflows.recognise import recognising
 
-__all__ = ["Trial", "in_service", "try_out"]
+__all__ = ["InService", "Trial", "in_service", "try_out"]
 
 #: What the new adapter is called beside the one in service.
 _NEW = "candidate"
+
+
+@dataclass(frozen=True, eq=False)
+class InService:
+    """The adapter that a new one is compared with.
+
+    Attributes:
+        name: what to call it.
+        adapter: it.
+        queries: what it searches with.
+    """
+
+    name: str
+    adapter: Adapter
+    queries: EmbeddingSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +86,7 @@ def try_out(
     fitted: Fit,
     test: Dataset | None,
     *,
-    against: tuple[str, Adapter] | None = None,
+    against: InService | None = None,
     measures: Sequence[str] = MEASURES,
     seed: int = 0,
 ) -> Trial:
@@ -80,7 +95,7 @@ def try_out(
     Args:
         fitted: the fit.
         test: judged queries over the corpus of its training, or None.
-        against: name of the adapter in service, and the adapter; see `in_service`.
+        against: the adapter in service; see `in_service`.
         measures: names that ir-measures knows; the first one leads.
         seed: of the resampling.
 
@@ -94,7 +109,8 @@ def try_out(
     if fitted.nearest is not None:
         nearest = assess_nearest(fitted.nearest, test, new, measures=measures, seed=seed)
     if against is not None:
-        refit = compare_systems(test, {against[0]: against[1], _NEW: new}, measures=measures, seed=seed)
+        pair = {against.name: against.adapter, _NEW: new}
+        refit = compare_systems(test, pair, queries={against.name: against.queries}, measures=measures, seed=seed)
     unknown = [finding for finding in (refit.findings if refit else ()) if finding.code == "unknown-training"]
     return Trial(
         assess_parts(test, new, new.provenance.seen, measures=measures, seed=seed),
@@ -104,7 +120,7 @@ def try_out(
     )
 
 
-def in_service(path: str | PathLike[str], train: Dataset, test: Dataset | None) -> tuple[str, Adapter]:
+def in_service(path: str | PathLike[str], train: Dataset, test: Dataset | None) -> InService:
     """Load the adapter that a new one is to be compared with, and refuse what could not be compared.
 
     Args:
@@ -113,7 +129,7 @@ def in_service(path: str | PathLike[str], train: Dataset, test: Dataset | None) 
         test: what both will be tried out on.
 
     Returns:
-        What to call it, and the adapter.
+        It, and the queries of its tests.
 
     Raises:
         ParameterError: there are no test queries.
@@ -135,7 +151,7 @@ def in_service(path: str | PathLike[str], train: Dataset, test: Dataset | None) 
             where=path,
             remedy="Name a --test-split that neither was fitted on",
         )
-    return str(path), old
+    return InService(str(path), old, test.queries)
 
 
 def _missing(test: Dataset) -> list[Finding]:
