@@ -32,7 +32,7 @@ class Descent:
     >>> descent = Descent([([weight], 0.5)], total=1)
     >>> descent.down((weight**2).sum(), epoch=1)
     1.0
-    >>> descent.step, weight.item()
+    >>> descent.step, round(weight.item(), 6)
     (1, 0.5)
     """
 

@@ -8,7 +8,7 @@ and gradients pass through the winner (FORMULAS 3.2 and 3.5).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -182,6 +182,24 @@ class SignedModel(nn.Module):
             np.concatenate([[0], np.cumsum(lengths)]),
             weights=None if (self.query_head if side == "query" else self.document_head) is None else weights,
         )
+
+    def head_weights(self) -> dict[str, npt.NDArray[Any]]:
+        """The weights of the heads, by name."""
+        held = {name: part for name, part in self.state_dict().items() if not name.startswith("encoder.")}
+        return {name: part.detach().cpu().numpy().copy() for name, part in held.items()}
+
+    def put_head_weights(self, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Put saved weights into the heads.
+
+        Raises:
+            ParameterError: they are not those of such heads.
+        """
+        own = self.head_weights()
+        if {name: part.shape for name, part in own.items()} != {name: part.shape for name, part in weights.items()}:
+            raise ParameterError(
+                "the weights are not those of such heads", where="head", remedy="Make the model as it was when trained"
+            )
+        self.load_state_dict({name: torch.from_numpy(part.copy()) for name, part in weights.items()}, strict=False)
 
     @property
     def device(self) -> str:

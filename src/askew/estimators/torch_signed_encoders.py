@@ -18,8 +18,8 @@ class StateEncoder(nn.Module):
         dim: d, of a learned map that starts as the identity's first d rows; None for no map.
 
     >>> import torch
-    >>> StateEncoder(3)(torch.full((1, 1, 3), 2.0), torch.ones(1, 1, dtype=torch.bool), "query").vectors.norm().item()
-    1.0
+    >>> StateEncoder(3)(torch.full((1, 1, 3), 2.0), torch.ones(1, 1, dtype=torch.bool), "query").states.shape
+    torch.Size([1, 1, 3])
     """
 
     def __init__(self, width: int, dim: int | None = None) -> None:

@@ -42,6 +42,8 @@ class SignedLessons:
         negatives: (n, k) rows of documents that are not relevant, mined or given; k may be 0.
         known: (b,) query rows and (c,) document rows → (b, c) which are relevant: they are nobody's negatives. By
             default the pairs above are all that is known.
+        source: what else a run depends on, such as a hash of the texts, where `queries` and `documents` only number
+            them.
 
     Raises:
         LabelError: there is no example, rows and texts do not fit, or one document is all there is.
@@ -53,6 +55,7 @@ class SignedLessons:
     positive: IntArray
     negatives: IntArray
     known: Known | None = None
+    source: str = ""
 
     def __post_init__(self) -> None:
         count = len(self.query)
@@ -376,7 +379,7 @@ class _Run:
 
 def _fingerprint(model: SignedModel, lessons: SignedLessons, plan: SignedPlan, seed: int) -> str:
     """Of everything that a run's numbers depend on."""
-    digest = hashlib.sha256(json.dumps([asdict(plan), seed, model.gates, model.attach]).encode())
+    digest = hashlib.sha256(json.dumps([asdict(plan), seed, model.gates, model.attach, lessons.source]).encode())
     for texts in (lessons.queries, lessons.documents):
         digest.update(np.ascontiguousarray(texts.values).tobytes() + texts.lengths.tobytes())
     for rows in (lessons.query, lessons.positive, lessons.negatives):

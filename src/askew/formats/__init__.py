@@ -5,6 +5,7 @@ for text, the line. Writers put the old file or the new one at a path, never hal
 """
 
 from askew.formats.artefact import load_adapter, refuse_foreign, save_adapter
+from askew.formats.checkpoints import last_checkpoint, read_checkpoint, write_checkpoint
 from askew.formats.embeddings import embedding_lines, read_embeddings, write_embedding_blocks, write_embeddings
 from askew.formats.encoder_card import EncoderCard, check_card, read_card, write_card
 from askew.formats.folder import (
@@ -18,20 +19,25 @@ from askew.formats.folder import (
 from askew.formats.mair import MairTask, list_mair, read_mair
 from askew.formats.qrels import read_qrels, write_qrels
 from askew.formats.runs import read_run, run_lines, write_run
+from askew.formats.signed import SignedArtefact, load_signed, save_signed
 from askew.formats.texts import read_texts
 from askew.formats.tokens import is_token_folder, read_tokens, write_tokens
 
 __all__ = [
     "EncoderCard",
     "MairTask",
+    "SignedArtefact",
     "check_card",
     "embedding_lines",
     "is_token_folder",
+    "last_checkpoint",
     "list_encoders",
     "list_mair",
     "list_splits",
     "load_adapter",
+    "load_signed",
     "read_card",
+    "read_checkpoint",
     "read_dataset",
     "read_embeddings",
     "read_mair",
@@ -45,7 +51,9 @@ __all__ = [
     "refuse_foreign",
     "run_lines",
     "save_adapter",
+    "save_signed",
     "write_card",
+    "write_checkpoint",
     "write_embedding_blocks",
     "write_embeddings",
     "write_qrels",
