@@ -24,7 +24,7 @@ from askew.formats import read_checkpoint, write_checkpoint  # noqa: E402
 from askew.late import maxsim  # noqa: E402
 
 
-class Dropping(torch.nn.Module):  # type: ignore[misc]
+class Dropping(torch.nn.Module):  # type: ignore[misc,name-defined]
     """A tuned map that drops out units, so that training draws from torch's generator."""
 
     width = dim = 6
@@ -66,7 +66,8 @@ def test_scores_are_those_of_exact_search(seed: int, signed: bool) -> None:
     rng = np.random.default_rng(seed)
     made = model()
     if signed:
-        for head in (made.query_head, made.document_head):
+        heads: list[Any] = [made.query_head, made.document_head]
+        for head in heads:
             torch.nn.init.normal_(head.outer.weight, generator=torch.Generator().manual_seed(seed))
     asked, told = texts(rng, 3), texts(rng, 5)
     with torch.no_grad():
@@ -198,7 +199,7 @@ def test_divergence_says_the_step_and_leaves_everything_as_it_was() -> None:
 
     def breaking(*given_: Any) -> Spoken:
         found = forward(*given_)
-        return found._replace(vectors=found.vectors * torch.nan) if next(calls) >= 20 else found
+        return Spoken(found[0] * (torch.nan if next(calls) >= 20 else 1.0), *found[1:])
 
     made.encoder.forward = breaking
     with pytest.raises(ParameterError, match="at step 10 "):
@@ -231,7 +232,7 @@ def test_known_relevant_documents_are_nobodys_negatives() -> None:
         given_ = replace(given_, negatives=np.array([[2]]))
         train_signed(made, given_, replace(PLAN, batch=2))
         weights.append(made.head_weights()["query_head.outer.weight"])
-    np.testing.assert_array_equal(*weights)
+    np.testing.assert_array_equal(weights[0], weights[1])
 
 
 def test_what_cannot_be_learned_from_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from askew.formats import last_checkpoint, read_checkpoint, write_checkpoint
 
 
 def snapshot(step: int) -> Snapshot:
-    tensors = {"own.w": np.arange(6, dtype=np.float32).reshape(2, 3) * step, "random.cpu": np.arange(9, dtype=np.uint8)}
+    tensors: dict[str, Any] = {
+        "own.w": np.arange(6, dtype=np.float32).reshape(2, 3) * step,
+        "random.cpu": np.arange(9, dtype=np.uint8),
+    }
     return Snapshot(tensors, {"step": step, "best": None, "history": [[1, 0.1 + 0.2, None]]})
 
 

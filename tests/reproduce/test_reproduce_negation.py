@@ -36,9 +36,9 @@ def test_training_material_is_as_the_paper_says() -> None:
         assert terms <= held[row]
         assert unwanted not in held[row]
         assert terms | {unwanted} <= held[300 + row]
-    rows, places = np.arange(40), np.arange(0, 600, 7)
+    rows, places = np.arange(20), np.arange(0, 600, 7)
     truth = [
-        [wanted[row] <= held[place] and said(made.queries, row)[1] not in held[place] for place in places]
+        [wanted[row] <= held[place] and said(made.queries, row)[1] not in held[place] for place in places.tolist()]
         for row in rows
     ]
     np.testing.assert_array_equal(made.known(rows, places), truth)

@@ -66,7 +66,7 @@ class Encoded(NamedTuple):
     mask: Tensor
 
 
-class SignedHead(nn.Module):
+class SignedHead(nn.Module):  # type: ignore[misc]  # torch is not looked into
     """One number a token: a layer, a rectifier, and one output that starts at +1.
 
     With z the output, which is 0 at the start, the weight is tanh(2 + z) / tanh 2 where it is bounded, within ±1.04,
@@ -103,7 +103,7 @@ class SignedHead(nn.Module):
         return torch.tanh(raw + _START) / torch.tanh(raw.new_tensor(_START))
 
 
-class SignedModel(nn.Module):
+class SignedModel(nn.Module):  # type: ignore[misc]  # torch is not looked into
     """An encoder of tokens, and heads that weigh them.
 
     Args:

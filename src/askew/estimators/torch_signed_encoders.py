@@ -10,7 +10,7 @@ from askew.estimators.torch_signed import Side, Spoken
 __all__ = ["StateEncoder"]
 
 
-class StateEncoder(nn.Module):
+class StateEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
     """Takes token states as they were computed once: the vectors are their directions, or those of a linear map.
 
     Args:

@@ -70,7 +70,7 @@ def encode(model: SignedModel, task: Benchmark) -> tuple[TokenEmbeddings, TokenE
     return model.encode(task.queries, "query", ids=names[0]), model.encode(task.documents, "document", ids=names[1])
 
 
-class AttributeEncoder(nn.Module):
+class AttributeEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
     """Attribute ids → unit vectors.
 
     A query token's state is its own random vector beside that of the token before it; a document's attributes have
