@@ -90,7 +90,27 @@ def test_encoding_keeps_ids_and_order_and_says_what_was_cut(encoder: TokenStateE
         alone = encoder.encode({name: text})
         np.testing.assert_allclose(alone.tokens.tokens, whole.tokens.tokens_of(name), atol=2e-6)
     half = encoder.encode({"a": TEXTS["a"]}, dtype="float16")
-    assert (half.tokens.dtype, half.findings) == (np.float16, ())
+    assert half.tokens.dtype == np.dtype("float16")
+    assert not half.findings
+
+
+@needs_model
+def test_a_long_text_is_read_in_windows_so_that_its_end_counts(path: str, encoder: TokenStateEncoder) -> None:
+    bare = TokenStateEncoder(path, special_tokens=False, document_prompt="tell: ")
+    text = "one two three " * 100 + "newts"
+    read = bare.encode({"a": text, "b": "newts"}, long="windows")
+    assert (read.cut, bare.encode({"a": text}).cut) == ((), ("a",))
+    parts = bare._parts(text, "document", "windows")
+    assert (len(parts), " ".join(parts)) == (2, text)
+    assert all(len(bare.pieces(part)) <= 254 for part in parts)
+    apart = [bare.encode({"a": part}).tokens.tokens for part in parts]
+    np.testing.assert_allclose(read.tokens.tokens_of("a"), np.concatenate(apart), atol=2e-6)
+    same = encoder.encode(TEXTS | {"long": "short"}).tokens.tokens
+    assert (encoder.encode(TEXTS | {"long": "short"}, long="windows").tokens.tokens == same).all()
+    unbroken = encoder.encode({"a": "newts-" * 100}, long="windows")  # without a space to cut at
+    assert unbroken.tokens.lengths[0] > 256
+    with pytest.raises(ParameterError, match="the prompt fills the window"):
+        TokenStateEncoder(path, document_prompt="so " * 300).encode({"a": "newts"}, long="windows")
 
 
 @needs_model

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,28 +19,31 @@ from askew.errors import EncoderError, ParameterError, name_some
 if TYPE_CHECKING:
     from askew.protocols import Kind
 
-__all__ = ["load_model", "longer_than", "model_prompt", "model_signature", "model_window"]
+__all__ = ["is_multi_vector", "load_model", "longer_than", "model_prompt", "model_signature", "model_window"]
 
 # What models call their own prompts, best first.
 _PROMPT_NAMES: Mapping[Kind, tuple[str, ...]] = {
     "query": ("query",),
     "document": ("document", "passage", "corpus"),
 }
+# The class of models that give a vector a token.
+_MULTI = "MultiVectorEncoder"
 _EXTRA = {"extra": "sentence-transformers", "purpose": "loading this encoder"}
 
 
-def load_model(model: str, device: str | None, *, kind: str = "SentenceTransformer") -> Any:
+def load_model(model: str, device: str | None, *, multi_vector: bool = False) -> Any:
     """A model, without a bar, a line or a setting of the process changed.
 
     Args:
         model: a folder, or a name on the hub.
         device: what torch calls it; what torch finds by default.
-        kind: the name of the package's class.
+        multi_vector: whether it gives a vector a token.
 
     Raises:
         MissingExtraError: the package is not installed.
         EncoderError: the model cannot be loaded.
     """
+    kind = _MULTI if multi_vector else "SentenceTransformer"
     with settings_kept():
         package = require("sentence_transformers", **_EXTRA)
         logs = require("transformers.utils.logging", **_EXTRA)
@@ -61,6 +66,31 @@ def load_model(model: str, device: str | None, *, kind: str = "SentenceTransform
         finally:
             if shown:
                 logs.enable_progress_bar()
+
+
+def is_multi_vector(model: str) -> bool:
+    """Whether a model says of itself that it gives many vectors a text."""
+    for name, marks in (("config_sentence_transformers.json", "model_type"), ("config.json", "architectures")):
+        path = _file_of(model, name)
+        try:
+            said = json.loads(path.read_text(encoding="utf-8")).get(marks) if path else None
+        except (OSError, ValueError, AttributeError):
+            said = None  # what is wrong with the model is told when it is loaded
+        if said in (_MULTI, "ColBERT") or "HF_ColBERT" in (said if isinstance(said, list) else ()):
+            return True
+    return False
+
+
+def _file_of(model: str, name: str) -> Path | None:
+    """A file of a model, in its folder or fetched from the hub; None where there is none."""
+    if Path(model).exists():
+        return Path(model) / name
+    hub = require("huggingface_hub", **_EXTRA)
+    errors = require("huggingface_hub.errors", **_EXTRA)
+    try:
+        return Path(hub.hf_hub_download(model, name))
+    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.HFValidationError, OSError):
+        return None
 
 
 def model_prompt(model: Any, given: str | None, kind: Kind, *, where: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from askew._blocks import blocks
 from askew._extras import require
 from askew.data import Finding, TokenEmbeddings
-from askew.encoders._models import load_model, longer_than, model_prompt, model_signature, model_window
+from askew.encoders._models import is_multi_vector, load_model, longer_than, model_prompt, model_signature, model_window
 from askew.encoders.base import as_texts
 from askew.errors import EncoderError, InputError, ParameterError, counted, name_some
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from askew.protocols import Kind, Progress
 
 __all__ = ["EncodedTokens", "TokenStateEncoder", "TokenStates"]
-
-_PLAIN, _MULTI = "SentenceTransformer", "MultiVectorEncoder"
 
 
 @dataclass(frozen=True)
@@ -116,9 +113,8 @@ class TokenStateEncoder:
         if not self.name:
             raise ParameterError("the encoder's name is blank", where="name", remedy="Give it a name")
         self.batch = batch
-        kind = _MULTI if _is_multi_vector(model) else _PLAIN
-        self.multi_vector = kind == _MULTI
-        self.model: Any = load_model(model, device, kind=kind)
+        self.multi_vector = is_multi_vector(model)
+        self.model: Any = load_model(model, device, multi_vector=self.multi_vector)
         self._special = special_tokens or self.multi_vector
         self._prompts: dict[Kind, str] = {
             "query": model_prompt(self.model, query_prompt, "query", where=self.name),
@@ -184,6 +180,7 @@ class TokenStateEncoder:
         texts: Mapping[str, str],
         *,
         kind: Kind = "document",
+        long: Literal["cut", "windows"] = "cut",
         dtype: Literal["float16", "float32"] = "float32",
         progress: Progress | None = None,
     ) -> EncodedTokens:
@@ -195,8 +192,10 @@ class TokenStateEncoder:
         Args:
             texts: id → text, as `askew.formats.read_texts` gives them.
             kind: ``"query"`` or ``"document"``.
+            long: texts over the limit are ``"cut"``, or read in as many ``"windows"`` as they need, whose
+                tokens all count: whoever excludes a word wants it seen wherever it stands.
             dtype: of the tokens; float16 halves them.
-            progress: told after each batch how many texts are done.
+            progress: told after each batch how many texts, or windows, are done.
 
         Raises:
             InputError: there is no text, one is empty, or no string.
@@ -204,22 +203,18 @@ class TokenStateEncoder:
         """
         names, plain = list(texts), as_texts(list(texts.values()))
         _refuse_empty(dict(zip(names, plain, strict=True)), self.name)
-        torch = require("torch", extra="sentence-transformers", purpose="token states")
-        cut = longer_than(self.model, self.limit(kind), [self._prompts[kind] + text for text in plain])
-        order = sorted(range(len(plain)), key=lambda place: (-len(plain[place]), names[place]))
-        items: list[Any] = [None] * len(plain)
-        self.model.eval()
-        for part in blocks(len(order), self.batch):
-            with torch.inference_mode():
-                found = self.states([plain[place] for place in order[part]], kind=kind)
-                rows, mask = found.vectors.float().cpu().numpy(), found.mask.cpu().numpy()
-            for place, row, kept in zip(order[part], rows, mask, strict=True):
-                items[place] = row[kept].astype(dtype)
-            _refuse_odd([(names[place], items[place]) for place in order[part]], self.name)
-            if progress is not None:
-                progress(part.stop, len(order))
-        tokens = TokenEmbeddings.from_list(names, items, encoder=self.name)
-        return EncodedTokens(tokens, tuple(names[row] for row in np.flatnonzero(cut)), self.limit(kind))
+        parts = [(place, part) for place, text in enumerate(plain) for part in self._parts(text, kind, long)]
+        cut = longer_than(self.model, self.limit(kind), [self._prompts[kind] + part for _, part in parts])
+        rows: list[list[Any]] = [[] for _ in names]
+        found = self._rows([part for _, part in parts], kind, progress)
+        for (place, _), part in zip(parts, found, strict=True):
+            rows[place].append(part.astype(dtype))
+        items = [held[0] if len(held) == 1 else np.concatenate(held) for held in rows]
+        _refuse_odd(names, items, self.name)
+        shortened = dict.fromkeys(names[parts[row][0]] for row in np.flatnonzero(cut))
+        return EncodedTokens(
+            TokenEmbeddings.from_list(names, items, encoder=self.name), tuple(shortened), self.limit(kind)
+        )
 
     def pieces(self, text: str, *, kind: Kind = "document") -> tuple[str, ...]:
         """The tokens of a text as they are written, one for each vector that `encode` gives it.
@@ -233,6 +228,48 @@ class TokenStateEncoder:
         numbers = self._features([text], kind)["input_ids"][0][mask.cpu()]
         return tuple(self.model.tokenizer.convert_ids_to_tokens(numbers.tolist()))
 
+    def _rows(self, texts: list[str], kind: Kind, progress: Progress | None) -> list[Any]:
+        """(tokens, d) float32 of every text."""
+        torch = require("torch", extra="sentence-transformers", purpose="token states")
+        order = sorted(range(len(texts)), key=lambda place: (-len(texts[place]), place))
+        items: list[Any] = [None] * len(texts)
+        self.model.eval()
+        for part in blocks(len(order), self.batch):
+            with torch.inference_mode():
+                found = self.states([texts[place] for place in order[part]], kind=kind)
+                rows, mask = found.vectors.float().cpu().numpy(), found.mask.cpu().numpy()
+            for place, row, kept in zip(order[part], rows, mask, strict=True):
+                items[place] = row[kept]
+            if progress is not None:
+                progress(min(part.stop, len(order)), len(order))
+        return items
+
+    def _parts(self, text: str, kind: Kind, long: str) -> list[str]:
+        """The text, or the windows it is read in: cut before a word where one begins in their second half."""
+        window, prompt = self.limit(kind), self._prompts[kind]
+        if long == "cut" or window is None or not longer_than(self.model, window, [prompt + text]).any():
+            return [text]
+        tokenizer = self.model.tokenizer
+        if not getattr(tokenizer, "is_fast", False):
+            raise ParameterError(
+                "the model's tokenizer does not say where tokens lie in a text",
+                where="long",
+                remedy="Let long texts be cut, or use a model with a fast tokenizer",
+            )
+        spans = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)["offset_mapping"]
+        most = window - len(tokenizer(prompt, verbose=False)["input_ids"])
+        if most < 1:
+            raise ParameterError("the prompt fills the window", where=self.name, remedy="Give a shorter prompt")
+        parts, begin = [], 0
+        while begin < len(spans):
+            end = min(begin + most, len(spans))
+            if end < len(spans):
+                words = range(end, begin + most // 2, -1)
+                end = next((place for place in words if text[spans[place][0] - 1].isspace()), end)
+            parts.append(text[spans[begin][0] : spans[end - 1][1]])
+            begin = end
+        return parts
+
     def _features(self, texts: list[str], kind: Kind) -> dict[str, Any]:
         """The tokenizer's answer, on the model's device."""
         prompt = self._prompts[kind]
@@ -243,31 +280,6 @@ class TokenStateEncoder:
             features = tokenize([prompt + text for text in texts])
         device = self.model.device
         return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}
-
-
-def _is_multi_vector(model: str) -> bool:
-    """Whether a model says of itself that it gives many vectors a text."""
-    for name, marks in (("config_sentence_transformers.json", "model_type"), ("config.json", "architectures")):
-        path = _file_of(model, name)
-        try:
-            said = json.loads(path.read_text(encoding="utf-8")).get(marks) if path else None
-        except (OSError, ValueError, AttributeError):
-            said = None  # what is wrong with the model is told when it is loaded
-        if said in (_MULTI, "ColBERT") or "HF_ColBERT" in (said if isinstance(said, list) else ()):
-            return True
-    return False
-
-
-def _file_of(model: str, name: str) -> Path | None:
-    """A file of a model, in its folder or fetched from the hub; None where there is none."""
-    if Path(model).exists():
-        return Path(model) / name
-    hub = require("huggingface_hub", extra="sentence-transformers", purpose="loading this encoder")
-    errors = require("huggingface_hub.errors", extra="sentence-transformers", purpose="loading this encoder")
-    try:
-        return Path(hub.hf_hub_download(model, name))
-    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.HFValidationError, OSError):
-        return None
 
 
 def _refuse_empty(texts: Mapping[str, str], where: str) -> None:
@@ -282,8 +294,8 @@ def _refuse_empty(texts: Mapping[str, str], where: str) -> None:
         )
 
 
-def _refuse_odd(items: Sequence[tuple[str, Any]], where: str) -> None:
-    odd = [name for name, rows in items if not np.isfinite(rows).all()]
+def _refuse_odd(names: Sequence[str], items: Sequence[Any], where: str) -> None:
+    odd = [name for name, rows in zip(names, items, strict=True) if not np.isfinite(rows).all()]
     if odd:
         raise EncoderError(
             f"the token vectors of {name_some(odd)} hold NaN or infinite values",
