@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -12,6 +14,8 @@ __all__ = ["StateEncoder"]
 
 class StateEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
     """Takes token states as they were computed once: the vectors are their directions, or those of a linear map.
+
+    What a head reads has the norm √h, whatever the norm of what is given, so stored unit rows do as well as states.
 
     Args:
         width: h, of the states.
@@ -32,5 +36,5 @@ class StateEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
     def forward(self, tokens: Tensor, mask: Tensor, side: Side) -> Spoken:
         """(b, L, h) states → the same, with unit vectors."""
         del side
-        states = tokens.float()
+        states = functional.normalize(tokens.float(), dim=-1) * math.sqrt(self.width)
         return Spoken(functional.normalize(states if self.map is None else self.map(states), dim=-1), states, mask)

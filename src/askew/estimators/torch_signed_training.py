@@ -118,6 +118,7 @@ class SignedPlan:
         batch: examples a step.
         temperature: that scores are divided by.
         in_batch: whether other queries' documents are negatives too.
+        pull: what a mean squared distance of the weights from +1 counts for: keeps ordinary queries as they are.
         decay: decoupled weight decay.
         clip: the largest norm of a gradient; 0 for none.
         warm_up: share of the steps in which the rate rises, after which it falls to 0; None for a constant one.
@@ -136,6 +137,7 @@ class SignedPlan:
     batch: int = 64
     temperature: float = 0.1
     in_batch: bool = True
+    pull: float = 0.0
     decay: float = 0.0
     clip: float = 1.0
     warm_up: float | None = 0.1
@@ -313,7 +315,8 @@ class _Run:
         barred[np.arange(len(rows))[:, None], np.searchsorted(found, negatives)] = False
         barred[np.arange(len(rows)), own] = False
         scores = scores.masked_fill(torch.from_numpy(barred).to(self.device), -torch.inf)
-        return functional.cross_entropy(scores, torch.from_numpy(own).to(self.device))
+        loss = functional.cross_entropy(scores, torch.from_numpy(own).to(self.device))
+        return loss + self.plan.pull * (_distance(asked) + _distance(told)) if self.plan.pull else loss
 
     def note(self, step: int) -> None:
         """Judge the model as it is now."""
@@ -375,6 +378,11 @@ class _Run:
         torch.set_rng_state(torch.from_numpy(random["cpu"]))
         if "cuda" in random and self.device.startswith("cuda"):
             torch.cuda.set_rng_state(torch.from_numpy(random["cuda"]), self.device)
+
+
+def _distance(found: Encoded) -> Tensor:
+    """Mean square of how far the weights of tokens that count are from +1."""
+    return (found.weights - 1)[found.mask].square().mean()
 
 
 def _fingerprint(model: SignedModel, lessons: SignedLessons, plan: SignedPlan, seed: int) -> str:

@@ -6,6 +6,7 @@ for text, the line. Writers put the old file or the new one at a path, never hal
 
 from askew.formats.artefact import load_adapter, refuse_foreign, save_adapter
 from askew.formats.checkpoints import last_checkpoint, read_checkpoint, write_checkpoint
+from askew.formats.choices import read_choices
 from askew.formats.embeddings import embedding_lines, read_embeddings, write_embedding_blocks, write_embeddings
 from askew.formats.encoder_card import EncoderCard, check_card, read_card, write_card
 from askew.formats.folder import (
@@ -38,6 +39,7 @@ __all__ = [
     "load_signed",
     "read_card",
     "read_checkpoint",
+    "read_choices",
     "read_dataset",
     "read_embeddings",
     "read_mair",

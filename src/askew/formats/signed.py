@@ -28,6 +28,7 @@ from askew._version import __version__
 from askew.adapters import Canaries
 from askew.data import EmbeddingSet
 from askew.errors import ArtefactError, EncoderMismatchError, OutputError
+from askew.late import TokenHead
 
 __all__ = ["SignedArtefact", "load_signed", "save_signed"]
 
@@ -72,6 +73,31 @@ class SignedArtefact:
     def encoder_folder(self) -> Path | None:
         """Where the tuned encoder lies; None where it was not tuned."""
         return self.folder / _ENCODER if self.folder is not None and self.tuned else None
+
+    def head(self, side: Literal["query", "document"]) -> TokenHead | None:
+        """The head of one side, to weigh stored token vectors with; None where that side has none.
+
+        Raises:
+            ArtefactError: it reads something else than token vectors.
+        """
+        if self.attach != "vectors":
+            raise ArtefactError(
+                "the head reads what vectors are made from, and not the vectors",
+                where=self.folder,
+                remedy="Weigh tokens with the model that it was trained with",
+            )
+        if self.gates not in (side, "both"):
+            return None
+        outer, inner = (self._layer(f"{side}_head.{name}") for name in ("outer", "inner"))
+        if outer is None:
+            raise ArtefactError(f"the weights of the {side} head are missing", where=self.folder, remedy=_AGAIN)
+        return TokenHead(inner, outer[0], self.bounded)
+
+    def _layer(self, name: str) -> npt.NDArray[Any] | None:
+        """(out, in + 1) a layer's weights, its offsets last."""
+        if f"{name}.weight" not in self.weights:
+            return None
+        return np.concatenate([self.weights[f"{name}.weight"], self.weights[f"{name}.bias"][:, None]], axis=1)
 
     def check(self, vectors: npt.NDArray[Any], encoder: str) -> None:
         """Refuse another encoder than the heads were trained on.
