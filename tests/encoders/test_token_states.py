@@ -122,6 +122,8 @@ def test_special_tokens_and_prompts(path: str, encoder: TokenStateEncoder) -> No
     whole, kept = encoder.encode({"c": "newts"}).tokens.tokens, bare.encode({"c": "newts"}).tokens.tokens
     np.testing.assert_allclose(kept, whole[1:-1], atol=1e-6)
     assert bare.signature != encoder.signature
+    assert encoder.bare().signature == bare.signature
+    assert encoder.bare().pieces("newts") == ("newt", "##s")
     with pytest.raises(ParameterError, match="no prompt 'x'"):
         TokenStateEncoder(path, query_prompt="@x")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -120,6 +121,15 @@ class TokenStateEncoder:
             "query": model_prompt(self.model, query_prompt, "query", where=self.name),
             "document": model_prompt(self.model, document_prompt, "document", where=self.name),
         }
+
+    def bare(self) -> Self:
+        """The same model, of whose vectors those of the tokenizer's marks are left out: for a part of a query.
+
+        A mark meets something in every document, so it would blunt one unwanted word.
+        """
+        other = copy.copy(self)
+        other._special = self.multi_vector  # noqa: SLF001 - its own class
+        return other
 
     @property
     def prompts(self) -> Mapping[Kind, str]:
