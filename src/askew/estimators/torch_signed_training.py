@@ -24,7 +24,7 @@ from askew.estimators.torch_signed import Encoded, SignedModel, signed_scores, t
 from askew.linalg.fixed import IntArray
 from askew.protocols import Progress
 
-__all__ = ["SignedLessons", "SignedPlan", "Trained", "pairs_known", "train_signed"]
+__all__ = ["SignedLessons", "SignedPlan", "Trained", "batch_loss", "mean_loss", "pairs_known", "train_signed"]
 
 Known = Callable[[IntArray, IntArray], npt.NDArray[np.bool_]]
 Judge = Callable[[SignedModel], float]
@@ -231,6 +231,34 @@ def train_signed(
             raise
 
 
+@torch.no_grad()  # type: ignore[untyped-decorator]  # torch is not looked into
+def mean_loss(model: SignedModel, lessons: SignedLessons, plan: SignedPlan, *, device: str = "cpu") -> float:
+    """The loss on all of some lessons, in their order, by the plan's batches."""
+    model.eval()
+    rows = np.array_split(np.arange(len(lessons)), math.ceil(len(lessons) / plan.batch))
+    parts = [float(batch_loss(model, lessons, plan, part, device)) * len(part) for part in rows]
+    return math.fsum(parts) / len(lessons)
+
+
+def batch_loss(model: SignedModel, lessons: SignedLessons, plan: SignedPlan, rows: IntArray, device: str) -> Tensor:
+    """Cross-entropy of each query's document among the candidates that are not known to be relevant."""
+    queries, positive, negatives = lessons.query[rows], lessons.positive[rows], lessons.negatives[rows]
+    found = np.unique(np.concatenate([positive, negatives.ravel()]))
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=plan.mixed and device.startswith("cuda")):
+        asked = model(*tensors(lessons.queries, queries, device), "query")
+        told = model(*tensors(lessons.documents, found, device), "document")
+    scores = signed_scores(asked, told) / plan.temperature
+    own = np.searchsorted(found, positive)
+    barred = lessons.known(queries, found) if lessons.known is not None else np.zeros(scores.shape, dtype=bool)
+    if not plan.in_batch:
+        barred = np.ones_like(barred)
+    barred[np.arange(len(rows))[:, None], np.searchsorted(found, negatives)] = False
+    barred[np.arange(len(rows)), own] = False
+    scores = scores.masked_fill(torch.from_numpy(barred).to(device), -torch.inf)
+    loss = functional.cross_entropy(scores, torch.from_numpy(own).to(device))
+    return loss + plan.pull * (_distance(asked) + _distance(told)) if plan.pull else loss
+
+
 class _Run:
     """One run of training."""
 
@@ -273,7 +301,9 @@ class _Run:
             if self.course.waited >= self.plan.patience:
                 break
             self.model.train()
-            self.course.losses.append(self.descent.down(self.loss(rows), epoch=epoch))
+            self.course.losses.append(
+                self.descent.down(batch_loss(self.model, self.lessons, self.plan, rows, self.device), epoch=epoch)
+            )
             step = self.descent.step
             if progress is not None:
                 progress(step, self.total)
@@ -298,25 +328,6 @@ class _Run:
             if epoch != drawn:
                 drawn, order = epoch, np.random.default_rng([self.seed, epoch]).permutation(len(self.lessons))
             yield epoch + 1, order[place * self.plan.batch : (place + 1) * self.plan.batch]
-
-    def loss(self, rows: IntArray) -> Tensor:
-        """Cross-entropy of each query's document among the candidates that are not known to be relevant."""
-        lessons = self.lessons
-        queries, positive, negatives = lessons.query[rows], lessons.positive[rows], lessons.negatives[rows]
-        found = np.unique(np.concatenate([positive, negatives.ravel()]))
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.plan.mixed and self.device.startswith("cuda")):
-            asked = self.model(*tensors(lessons.queries, queries, self.device), "query")
-            told = self.model(*tensors(lessons.documents, found, self.device), "document")
-        scores = signed_scores(Encoded(*asked), Encoded(*told)) / self.plan.temperature
-        own = np.searchsorted(found, positive)
-        barred = lessons.known(queries, found) if lessons.known is not None else np.zeros(scores.shape, dtype=bool)
-        if not self.plan.in_batch:
-            barred = np.ones_like(barred)
-        barred[np.arange(len(rows))[:, None], np.searchsorted(found, negatives)] = False
-        barred[np.arange(len(rows)), own] = False
-        scores = scores.masked_fill(torch.from_numpy(barred).to(self.device), -torch.inf)
-        loss = functional.cross_entropy(scores, torch.from_numpy(own).to(self.device))
-        return loss + self.plan.pull * (_distance(asked) + _distance(told)) if self.plan.pull else loss
 
     def note(self, step: int) -> None:
         """Judge the model as it is now."""

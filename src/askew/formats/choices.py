@@ -38,7 +38,9 @@ def read_choices(path: PathLike) -> Mapping[str, Choices]:
     lines = read_whole(place).splitlines()
     if not lines or tuple(lines[0].split("\t")) != _HEAD:
         raise FormatError(
-            "the first line does not name the columns", where=place, remedy=f"Begin with {' '.join(_HEAD)}, tabs between"
+            "the first line does not name the columns",
+            where=place,
+            remedy=f"Begin with {' '.join(_HEAD)}, tabs between",
         )
     found: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {}
     for number, line in enumerate(lines[1:], start=2):
@@ -47,7 +49,14 @@ def read_choices(path: PathLike) -> Mapping[str, Choices]:
         cells = line.split("\t")
         right, wrong = (tuple(dict.fromkeys(filter(None, cell.split("|")))) for cell in [*cells[2:4], "", ""][:2])
         split = found.setdefault(cells[0], {})
-        if len(cells) != len(_HEAD) or not cells[1] or not right or not wrong or {*right} & {*wrong} or cells[1] in split:
+        if (
+            len(cells) != len(_HEAD)
+            or not cells[1]
+            or not right
+            or not wrong
+            or {*right} & {*wrong}
+            or cells[1] in split
+        ):
             raise FormatError(
                 "no new query with positives and other negatives",
                 where=f"{place}, line {number}",

@@ -9,7 +9,6 @@ from askew.late.maxsim import Match, explain, maxsim, maxsim_pairs
 from askew.late.search import MaxSimScorer, search
 
 __all__ = [
-    "TokenHead",
     "BooleanIndex",
     "Clause",
     "Demoted",
@@ -18,6 +17,7 @@ __all__ = [
     "MaxSimScorer",
     "OneHotCode",
     "Query",
+    "TokenHead",
     "all_of",
     "any_of",
     "choose_code",
