@@ -69,7 +69,8 @@ def train_late(
     from askew.workflows.train_late import LateSettings
     from askew.workflows.train_late import train_late as train
 
-    if not token_encoder.startswith("st:") or token_encoder == "st:":
+    model = token_encoder.removeprefix("st:")
+    if not model or model == token_encoder:
         raise ParameterError(
             f"there is no token encoder {token_encoder!r}", where="--token-encoder", remedy="Say st:PATH_OR_NAME"
         )
@@ -87,7 +88,7 @@ def train_late(
     with progress_bar(quiet) as named:
         found = train(
             data,
-            model=token_encoder.removeprefix("st:"),
+            model=model,
             output=output,
             split=split,
             settings=settings,
