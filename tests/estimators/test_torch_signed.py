@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from askew.adapters import Canaries  # noqa: E402
 from askew.errors import InputError, LabelError, ParameterError  # noqa: E402
 from askew.estimators.snapshots import Snapshot  # noqa: E402
 from askew.estimators.tokens_ragged import Ragged  # noqa: E402
 from askew.estimators.torch_signed import Encoded, SignedHead, SignedModel, Spoken, signed_scores  # noqa: E402
 from askew.estimators.torch_signed_encoders import StateEncoder  # noqa: E402
 from askew.estimators.torch_signed_training import SignedLessons, SignedPlan, pairs_known, train_signed  # noqa: E402
-from askew.formats import read_checkpoint, write_checkpoint  # noqa: E402
+from askew.formats import SignedArtefact, read_checkpoint, write_checkpoint  # noqa: E402
 from askew.late import maxsim  # noqa: E402
 
 
@@ -60,7 +61,7 @@ def model(encoder: Any = None, **options: Any) -> SignedModel:
 PLAN = SignedPlan(rate=1e-2, encoder_rate=1e-2, epochs=9, batch=5, judge_every=7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), signed=st.booleans())
 def test_scores_are_those_of_exact_search(seed: int, signed: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -78,6 +79,25 @@ def test_scores_are_those_of_exact_search(seed: int, signed: bool) -> None:
         found = signed_scores(*sides).numpy()
     exact = maxsim(made.encode(asked, "query"), made.encode(told, "document"))
     np.testing.assert_allclose(found, exact, atol=2e-6)
+
+
+@pytest.mark.parametrize(("bounded", "hidden"), [(True, 8), (False, 8), (True, 0)])
+def test_a_saved_head_weighs_stored_tokens_as_the_model_does(bounded: bool, hidden: int) -> None:
+    made = SignedModel(StateEncoder(6), hidden=hidden, bounded=bounded)
+    for head, seed in ((made.query_head, 1), (made.document_head, 2)):
+        torch.nn.init.normal_(head.outer.weight, generator=torch.Generator().manual_seed(seed))
+    canaries = Canaries((), np.empty((0, 6), dtype=np.float32), ())
+    saved = SignedArtefact("both", "vectors", 6, hidden, bounded, made.head_weights(), "tiny", canaries)
+    sides: tuple[Any, Any] = ("query", "document")
+    for side in sides:
+        tokens = made.encode(texts(np.random.default_rng(4), 5), side)
+        head = saved.head(side)
+        assert head is not None
+        weights = head.weigh(tokens).weights
+        assert weights is not None
+        assert tokens.weights is not None
+        np.testing.assert_allclose(weights, tokens.weights, atol=1e-5)
+    assert replace(saved, gates="query").head("document") is None
 
 
 @pytest.mark.parametrize("bounded", [True, False])

@@ -78,8 +78,8 @@ def test_a_tuned_encoder_is_saved_for_both_ways_to_load_it(folder: Path, tmp_pat
     plain = torch.nn.functional.normalize(states, dim=-1).numpy()
     tokens = late.encode({"d": "He is not old."})
     np.testing.assert_allclose(tokens.tokens, plain, atol=1e-5)
-    assert (tokens.weights is None) is False
-    assert found.steps == 2
+    assert tokens.weights is not None
+    assert found.best_step <= found.steps == len(found.history)
 
 
 @pytest.mark.parametrize(
