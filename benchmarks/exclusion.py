@@ -1,6 +1,7 @@
 """Saying what one does not want, without training: subtraction, demotion, and what plain scores make of negation.
 
-    python benchmarks/exclusion.py --data DIR --model PATH [--tokens DIR] [--passages 120] [--output DIR]
+    python benchmarks/exclusion.py --data DIR --model PATH [--tokens DIR] [--passages 120] [--sets NAME ...]
+        [--short]
 
 Cranfield "without a word" (askew.reproduce.exclusion.without_terms): settings are chosen on one half of the
 queries (by a hash of the id) and reported on the other. SemAntoNeg and condaqa-neg (test splits): choices between
@@ -21,6 +22,7 @@ import numpy as np
 from askew.data import Qrels, Run, TokenEmbeddings
 from askew.data.folds import hash_order
 from askew.encoders import SentenceTransformerEncoder, TokenStateEncoder
+from askew.encoders._models import longer_than
 from askew.evaluation import choice_accuracy, evaluate, exclusion_success
 from askew.formats import read_embeddings, read_split, read_texts, read_tokens, write_tokens
 from askew.late import demote, excluding, maxsim_pairs, search
@@ -31,6 +33,7 @@ from askew.retrieval import search as search_vectors
 WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 DEVIATIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 DEPTH, ENOUGH = 100, 0.95
+SETS = ("cranfield", "semantoneg", "condaqa-neg")
 
 
 class Kept:
@@ -90,10 +93,14 @@ def best(
     return chosen[0], rows
 
 
-def cranfield(data: Path, kept: Kept) -> tuple[list[Table], list[str]]:
+def cranfield(data: Path, kept: Kept, *, short: bool) -> tuple[list[Table], list[str]]:
     home = data / "cranfield"
     queries = read_texts(home / "queries.jsonl")
     texts = {name: text for name, text in read_texts(home / "corpus.jsonl").items() if text.strip()}
+    if short:
+        encoder = kept.encoder
+        over = longer_than(encoder.model, encoder.limit("document"), list(texts.values()))
+        texts = {name: text for (name, text), long in zip(texts.items(), over, strict=True) if not long}
     cases = without_terms(queries, texts, read_split(home, "test"))
     order = hash_order([case.query for case in cases])
     first = set(order[: len(order) // 2])
@@ -163,7 +170,7 @@ def cranfield(data: Path, kept: Kept) -> tuple[list[Table], list[str]]:
             title="Cranfield without a word",
             head=("system", *head),
             rows=rows,
-            note=f"{len(telling)} queries that no setting was chosen on. A success has no document that holds the word "
+            note=f"{len(texts):,} documents, {len(telling)} queries that no setting was chosen on. A success has no document that holds the word "
             "among the first ten. The last column leaves those out of the ranking before it is judged.",
         ),
         Table(
@@ -253,21 +260,25 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--tokens", type=Path, default=Path("tokens"))
     parser.add_argument("--passages", type=int, default=120, help="of condaqa-neg, the first by a hash of their ids")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument("--short", action="store_true", help="of cranfield, the documents within the model's window")
     parser.add_argument("--output", type=Path, default=Path("reproduced"))
     given = parser.parse_args()
     kept = Kept(given.model, given.tokens)
-    tables, findings = cranfield(given.data, kept)
-    rows = [row for name in ("semantoneg", "condaqa-neg") for row in twins(given.data, name, kept, given.passages)]
-    tables.append(
-        Table(
-            title="Choices between near-twins",
-            head=("set", "queries", "n", "system", "strict", "pairwise", "paired"),
-            rows=rows,
-            note="Split: queries whose negated part the rule could take out; the others keep MaxSim. Chance: "
-            "SemAntoNeg strict 0.333, pairwise 0.5; condaqa-neg pairwise 0.5.",
+    tables, findings = cranfield(given.data, kept, short=given.short) if "cranfield" in given.sets else ([], [])
+    near = [name for name in SETS[1:] if name in given.sets]
+    rows = [row for name in near for row in twins(given.data, name, kept, given.passages)]
+    if rows:
+        tables.append(
+            Table(
+                title="Choices between near-twins",
+                head=("set", "queries", "n", "system", "strict", "pairwise", "paired"),
+                rows=rows,
+                note="Split: queries whose negated part the rule could take out; the others keep MaxSim. Chance: "
+                "SemAntoNeg strict 0.333, pairwise 0.5; condaqa-neg pairwise 0.5.",
+            )
         )
-    )
-    settings = {"model": Path(given.model).name, "depth": DEPTH, "passages": given.passages}
+    settings = {"model": Path(given.model).name, "depth": DEPTH, "passages": given.passages, "short": given.short}
     study = Study(
         name="exclusion",
         title="Saying what one does not want",
