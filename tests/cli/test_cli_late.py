@@ -54,7 +54,7 @@ def parts(tmp_path: Path) -> tuple[Path, Path, Path]:
     """Two queries that want the first thing, one of which does not want the second; documents with and without it."""
     queries = TokenEmbeddings(["p", "q"], np.eye(3)[[0, 0]], [0, 1, 2])
     unwanted = TokenEmbeddings(["q"], np.eye(3)[[1]], [0, 1])
-    documents = TokenEmbeddings(["both", "clean"], [[1.0, 0, 0], [0, 1, 0], [0.9, 0, 0]], [0, 2, 3])
+    documents = TokenEmbeddings(["both", "clean"], np.array([[1, 0, 0], [0, 1, 0], [0.9, 0, 0]]), [0, 2, 3])
     made = (("queries", queries), ("unwanted", unwanted), ("docs", documents))
     one, other, last = (write_tokens(tokens, tmp_path / name) for name, tokens in made)
     return one, other, last

@@ -32,12 +32,13 @@ def test_scores_are_the_wanted_part_less_the_unwanted_one(
     documents = tokens(rng, [f"d{i}" for i in range(6)], weights=signed_documents)
     plain = maxsim(wanted, documents)
     expected = plain.copy()
-    sizes = [np.add.reduceat(side.weights, side.offsets[:-1]) if weighted else side.lengths for side in (wanted,)]
+    held = np.ones(len(wanted.tokens)) if wanted.weights is None else wanted.weights
+    sizes = np.add.reduceat(held, wanted.offsets[:-1])
     for row, name in ((0, "p"), (2, "r")):
         part = unwanted.take([name])
         if len(part.tokens):
             size = part.weights.sum() if part.weights is not None else len(part.tokens)
-            expected[row] -= weight * sizes[0][row] / size * maxsim(part, documents)[0]
+            expected[row] -= weight * sizes[row] / size * maxsim(part, documents)[0]
     asked = excluding(wanted, unwanted, weight=weight)
     found = maxsim(asked, documents)
     np.testing.assert_allclose(found, expected, atol=1e-9)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -279,7 +279,7 @@ def _search_late(
     return found
 
 
-def _give_run(run: Run, output: Path | None, told: Mapping[str, Any] | None) -> None:
+def _give_run(run: Run, output: Path | None, told: dict[str, Any] | None) -> None:
     from askew.formats import run_lines, write_run
 
     if output is not None:

@@ -59,7 +59,8 @@ class _Reader:
     """Reads tokens, and texts where an encoder is named; the model is loaded once, when it is needed."""
 
     def __init__(self, spec: str | None, named: Callable[[str], Progress] | None) -> None:
-        self._spec, self._named, self._held = spec, named, None
+        self._spec, self._named = spec, named
+        self._held: TokenStateEncoder | None = None
         self.findings: list[Finding] = []
         if spec is not None and (not spec.startswith("st:") or spec == "st:"):
             raise ParameterError(
@@ -182,7 +183,7 @@ def search_late(
     return LateResult(run, why, findings)
 
 
-def _told(matches: Sequence[Match], words: tuple[str, ...]) -> dict[str, Any]:
+def _told(matches: Sequence[Match], words: tuple[str | None, ...]) -> dict[str, Any]:
     """What the wanted and the unwanted tokens add to a score, and the unwanted token that takes away most."""
     against = [match for match in matches if match.query_weight < 0]
     told: dict[str, Any] = {
