@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,15 @@ from askew.errors import EncoderError, ParameterError, name_some
 if TYPE_CHECKING:
     from askew.protocols import Kind
 
-__all__ = ["is_multi_vector", "load_model", "longer_than", "model_prompt", "model_signature", "model_window"]
+__all__ = [
+    "is_multi_vector",
+    "load_model",
+    "longer_than",
+    "model_prompt",
+    "model_signature",
+    "model_window",
+    "save_model",
+]
 
 # What models call their own prompts, best first.
 _PROMPT_NAMES: Mapping[Kind, tuple[str, ...]] = {
@@ -53,19 +62,33 @@ def load_model(model: str, device: str | None, *, multi_vector: bool = False) ->
                 where=model,
                 remedy="Install a later version of it",
             )
-        shown = logs.is_progress_bar_enabled()
-        logs.disable_progress_bar()  # its bar of weights is no progress of ours
         try:
-            return getattr(package, kind)(model, device=device)
+            with _without_bars(logs):
+                return getattr(package, kind)(model, device=device)
         except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
             raise EncoderError(
                 f"the model cannot be loaded ({' '.join(str(error).split())[:300]})",
                 where=model,
                 remedy="Name a folder of a sentence-transformers model, or one on the Hugging Face hub",
             ) from error
-        finally:
-            if shown:
-                logs.enable_progress_bar()
+
+
+def save_model(model: Any, folder: str) -> None:
+    """Write a model as its own package does, without a bar, a line or a setting of the process changed."""
+    with settings_kept(), _without_bars(require("transformers.utils.logging", **_EXTRA)):
+        model.save(folder)
+
+
+@contextmanager
+def _without_bars(logs: Any) -> Iterator[None]:
+    """Its bars of weights are no progress of ours."""
+    shown = logs.is_progress_bar_enabled()
+    logs.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logs.enable_progress_bar()
 
 
 def is_multi_vector(model: str) -> bool:

@@ -13,7 +13,15 @@ import numpy as np
 from askew._blocks import blocks
 from askew._extras import require
 from askew.data import Finding, TokenEmbeddings
-from askew.encoders._models import is_multi_vector, load_model, longer_than, model_prompt, model_signature, model_window
+from askew.encoders._models import (
+    is_multi_vector,
+    load_model,
+    longer_than,
+    model_prompt,
+    model_signature,
+    model_window,
+    save_model,
+)
 from askew.encoders.base import as_texts
 from askew.errors import EncoderError, InputError, ParameterError, counted, name_some
 
@@ -225,6 +233,10 @@ class TokenStateEncoder:
         return EncodedTokens(
             TokenEmbeddings.from_list(names, items, encoder=self.name), tuple(shortened), self.limit(kind)
         )
+
+    def save(self, folder: str) -> None:
+        """Write the model, as it is now, for sentence-transformers to load."""
+        save_model(self.model, folder)
 
     def pieces(self, text: str, *, kind: Kind = "document") -> tuple[str, ...]:
         """The tokens of a text as they are written, one for each vector that `encode` gives it.

@@ -218,7 +218,7 @@ def train_late(
     after = work.accuracies()
     record = {"settings": asdict(settings), "steps": trained.steps, "best_step": trained.best_step, "split": split}
     artefact = work.artefact({**record, "before": before, "after": after})
-    saved = save_signed(artefact, output, save_encoder=encoder.model.save if settings.layers else None)
+    saved = save_signed(artefact, output, save_encoder=encoder.save if settings.layers else None)
     for path in folder.glob("step-*.safetensors"):
         path.unlink()
     if folder.is_dir() and not any(folder.iterdir()):
