@@ -18,7 +18,8 @@ from askew.encoders import TokenStateEncoder
 from askew.evaluation import choice_accuracy, evaluate
 from askew.formats import is_token_folder, read_choices, read_side_texts, read_split, read_tokens, write_tokens
 from askew.late import maxsim_pairs, search
-from askew.workflows.train_late import LateEncoder, LateSettings, load_late, train_late
+from askew.workflows.late_encoder import LateEncoder, load_late
+from askew.workflows.train_late import LateSettings, train_late
 
 ARMS = {
     "frozen": LateSettings(),

@@ -16,11 +16,12 @@ torch = pytest.importorskip("torch")
 
 from askew.adapters import Canaries  # noqa: E402
 from askew.errors import InputError, LabelError, ParameterError  # noqa: E402
+from askew.estimators.signed_lessons import SignedLessons, pairs_known  # noqa: E402
 from askew.estimators.snapshots import Snapshot  # noqa: E402
 from askew.estimators.tokens_ragged import Ragged  # noqa: E402
 from askew.estimators.torch_signed import Encoded, SignedHead, SignedModel, Spoken, signed_scores  # noqa: E402
 from askew.estimators.torch_signed_encoders import StateEncoder  # noqa: E402
-from askew.estimators.torch_signed_training import SignedLessons, SignedPlan, pairs_known, train_signed  # noqa: E402
+from askew.estimators.torch_signed_training import SignedPlan, train_signed  # noqa: E402
 from askew.formats import SignedArtefact, read_checkpoint, write_checkpoint  # noqa: E402
 from askew.late import maxsim  # noqa: E402
 

@@ -23,7 +23,8 @@ from askew.errors import (  # noqa: E402
     ParameterError,
 )
 from askew.formats import load_signed  # noqa: E402
-from askew.workflows.train_late import LateEncoder, LateSettings, load_late, train_late  # noqa: E402
+from askew.workflows.late_encoder import LateEncoder, load_late  # noqa: E402
+from askew.workflows.train_late import LateSettings, train_late  # noqa: E402
 
 MODEL = str(package.get_model_path())
 WORDS = ("fat", "tall", "rich", "old", "loud", "cold", "dark", "slow", "weak", "wide")

@@ -12,33 +12,29 @@ import numpy as np
 
 from askew._extras import require
 from askew.adapters import Canaries
-from askew.data import Finding, Run, TokenEmbeddings, stable_hash
+from askew.data import Finding, Run, stable_hash
 from askew.encoders import TokenStateEncoder
-from askew.errors import LabelError, MatchError, ParameterError, name_some
+from askew.errors import ParameterError
+from askew.estimators.signed_lessons import SignedLessons
+from askew.estimators.snapshots import Snapshot
+from askew.estimators.tokens_ragged import Ragged
 from askew.evaluation import Choices, choice_accuracy
 from askew.formats import (
     SignedArtefact,
     last_checkpoint,
-    load_signed,
-    read_choices,
-    read_side_texts,
-    read_split,
     save_signed,
     write_checkpoint,
 )
 from askew.late import maxsim_pairs
-from askew.linalg.fixed import FloatArray
 from askew.protocols import Kind, Progress
+from askew.workflows.late_encoder import token_means
+from askew.workflows.late_task import LateTask
 
 if TYPE_CHECKING:
-    from askew.estimators.snapshots import Snapshot
-    from askew.estimators.tokens_ragged import Ragged
     from askew.estimators.torch_signed import SignedModel
-    from askew.estimators.torch_signed_training import SignedLessons
 
-__all__ = ["LateEncoder", "LateSettings", "LateTraining", "load_late", "train_late"]
+__all__ = ["LateSettings", "LateTraining", "train_late"]
 
-_PAIRS = "pairs.tsv"
 _CANARIES = 4
 
 
@@ -110,54 +106,6 @@ class LateTraining:
         return {"output": str(self.output), **plain, "history": history}
 
 
-class LateEncoder:
-    """A token encoder and the heads that were trained on it.
-
-    Args:
-        artefact: the heads.
-        encoder: the encoder.
-
-    Raises:
-        EncoderMismatchError: the encoder is another than the heads'.
-    """
-
-    def __init__(self, artefact: SignedArtefact, encoder: TokenStateEncoder) -> None:
-        self.artefact, self.encoder = artefact, encoder
-        artefact.check(_means(encoder, artefact.canaries.texts), encoder.name)
-
-    def encode(self, texts: Mapping[str, str], *, kind: Kind = "document") -> TokenEmbeddings:
-        """Texts as token embeddings with the heads' weights."""
-        return self.weigh(self.encoder.encode(texts, kind=kind).tokens, kind=kind)
-
-    def weigh(self, tokens: TokenEmbeddings, *, kind: Kind = "document") -> TokenEmbeddings:
-        """Token embeddings of this encoder with the heads' weights."""
-        head = self.artefact.head(kind)
-        return tokens if head is None else head.weigh(tokens)
-
-
-def load_late(head: str | PathLike[str], model: str | None = None) -> LateEncoder:
-    """Read heads, and the encoder they belong to.
-
-    Args:
-        head: a folder that `train_late` wrote.
-        model: the encoder's folder or name; not needed where it was tuned, as it is saved beside the heads.
-
-    Raises:
-        ArtefactError: the folder is no head, or damaged.
-        EncoderMismatchError: the encoder is another one.
-        ParameterError: no encoder is named, and none was saved.
-    """
-    artefact = load_signed(head)
-    place = model or artefact.encoder_folder
-    if place is None:
-        raise ParameterError(
-            f"the head needs its encoder, {artefact.encoder!r}, which was not tuned and so not saved",
-            where="model",
-            remedy="Name it",
-        )
-    return LateEncoder(artefact, TokenStateEncoder(str(place), name=artefact.encoder if model is None else None))
-
-
 def train_late(
     data: str | PathLike[str],
     *,
@@ -192,7 +140,7 @@ def train_late(
     torch = require("torch", extra="torch", purpose="training late interaction")
     device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
     encoder = TokenStateEncoder(model, device=device)
-    task = _Task.read(Path(data), split)
+    task = LateTask.read(Path(data), split)
     work = _Work(task, encoder, settings, device, named)
     before = work.accuracies()
     folder = Path(f"{output}.checkpoints")
@@ -228,50 +176,12 @@ def train_late(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """Texts, and choices by split; or positives alone, for training."""
-
-    queries: Mapping[str, str]
-    documents: Mapping[str, str]
-    choices: Mapping[str, Choices]
-    training: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
-    split: str
-
-    @classmethod
-    def read(cls, folder: Path, split: str) -> _Task:
-        """Read a folder."""
-        texts = read_side_texts(folder, "queries"), read_side_texts(folder, "documents")
-        choices: Mapping[str, Choices] = {}
-        if (folder / _PAIRS).is_file():
-            choices = read_choices(folder / _PAIRS)
-            if split not in choices:
-                raise ParameterError(
-                    f"there is no split {split!r}", where=folder / _PAIRS, remedy=f"There: {', '.join(choices)}"
-                )
-            training = {name: (tuple(right), tuple(wrong)) for name, (right, wrong) in choices[split].items()}
-        else:
-            qrels = read_split(folder, split)
-            good = {name: tuple(one for one, grade in qrels[name].items() if grade > 0) for name in qrels.queries}
-            training = {name: (found, ()) for name, found in good.items() if found}
-        if not training:
-            raise LabelError("no query has a relevant document", where=folder, remedy="Give at least one")
-        for side, held, asked in (
-            ("queries", texts[0], {*training, *(name for one in choices.values() for name in one)}),
-            ("documents", texts[1], {one for pair in training.values() for part in pair for one in part}),
-        ):
-            missing = sorted(asked - set(held))
-            if missing:
-                raise MatchError(f"{side} without a text: {name_some(missing)}", where=folder, remedy="Add their texts")
-        return cls(*texts, choices, training, split)
-
-
 class _Work:
     """A model on a task: its examples, its judge, its accuracies."""
 
     def __init__(
         self,
-        task: _Task,
+        task: LateTask,
         encoder: TokenStateEncoder,
         settings: LateSettings,
         device: str,
@@ -318,8 +228,6 @@ class _Work:
         self.held_lessons = self._lessons(judging, source) if judging and not task.choices else None
 
     def _stored(self, kind: Kind, named: Callable[[str], Progress] | None) -> Ragged:
-        from askew.estimators.tokens_ragged import Ragged  # noqa: PLC0415
-
         texts = self.task.queries if kind == "query" else self.task.documents
         progress = named(f"embedding {'queries' if kind == 'query' else 'documents'}") if named else None
         found = self.encoder.encode(texts, kind=kind, progress=progress)
@@ -385,7 +293,7 @@ class _Work:
         texts = self.task.documents
         ids = tuple(sorted(texts, key=lambda name: (stable_hash(name, "canary"), name))[:_CANARIES])
         said = tuple(texts[name] for name in ids)
-        vectors = _means(self.encoder, said)
+        vectors = token_means(self.encoder, said)
         return SignedArtefact(
             self.settings.gates,
             "vectors",
@@ -406,12 +314,3 @@ def _kept(snapshot: Snapshot, folder: Path) -> None:
 
 def _held(name: str, settings: LateSettings) -> bool:
     return stable_hash(name, f"held-{settings.seed}") / 2**64 < settings.held
-
-
-def _means(encoder: TokenStateEncoder, texts: Sequence[str]) -> FloatArray:
-    """(c, d) unit means of the token vectors of some texts, each embedded by itself."""
-    if not texts:
-        return np.empty((0, 0), dtype=np.float32)
-    rows = [encoder.encode({"text": text}, kind="document").tokens.tokens.mean(axis=0) for text in texts]
-    means = np.stack(rows).astype(np.float32)
-    return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True))
