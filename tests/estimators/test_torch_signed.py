@@ -85,8 +85,9 @@ def test_scores_are_those_of_exact_search(seed: int, signed: bool) -> None:
 @pytest.mark.parametrize(("bounded", "hidden"), [(True, 8), (False, 8), (True, 0)])
 def test_a_saved_head_weighs_stored_tokens_as_the_model_does(bounded: bool, hidden: int) -> None:
     made = SignedModel(StateEncoder(6), hidden=hidden, bounded=bounded)
-    for head, seed in ((made.query_head, 1), (made.document_head, 2)):
-        torch.nn.init.normal_(head.outer.weight, generator=torch.Generator().manual_seed(seed))
+    made_heads: list[tuple[Any, int]] = [(made.query_head, 1), (made.document_head, 2)]
+    for one, seed in made_heads:
+        torch.nn.init.normal_(one.outer.weight, generator=torch.Generator().manual_seed(seed))
     canaries = Canaries((), np.empty((0, 6), dtype=np.float32), ())
     saved = SignedArtefact("both", "vectors", 6, hidden, bounded, made.head_weights(), "tiny", canaries)
     sides: tuple[Any, Any] = ("query", "document")

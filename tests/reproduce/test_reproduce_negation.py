@@ -39,7 +39,7 @@ def test_training_material_is_as_the_paper_says() -> None:
     rows, places = np.arange(20), np.arange(0, 600, 7)
     truth = [
         [wanted[row] <= held[place] and said(made.queries, row)[1] not in held[place] for place in places.tolist()]
-        for row in rows
+        for row in rows.tolist()
     ]
     np.testing.assert_array_equal(made.known(rows, places), truth)
 

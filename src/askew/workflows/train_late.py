@@ -15,7 +15,7 @@ from askew.adapters import Canaries
 from askew.data import Finding, Run, stable_hash
 from askew.encoders import TokenStateEncoder
 from askew.errors import ParameterError
-from askew.estimators.signed_lessons import SignedLessons
+from askew.estimators.signed_lessons import SignedLessons, pairs_known
 from askew.estimators.snapshots import Snapshot
 from askew.estimators.tokens_ragged import Ragged
 from askew.evaluation import Choices, choice_accuracy
@@ -235,8 +235,6 @@ class _Work:
         return Ragged(np.asarray(found.tokens.tokens), found.tokens.offsets)
 
     def _lessons(self, names: Sequence[str], source: str) -> SignedLessons:
-        from askew.estimators.torch_signed_training import SignedLessons, pairs_known  # noqa: PLC0415
-
         queries, documents = self.rows
         held = self.task.training
         examples = [(name, right) for name in names for right in held[name][0]]
