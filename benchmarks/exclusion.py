@@ -14,12 +14,14 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from askew.data import Qrels, Run, TokenEmbeddings
+from askew.data import EmbeddingSet, Qrels, Run, TokenEmbeddings
 from askew.data.folds import hash_order
 from askew.encoders import SentenceTransformerEncoder, TokenStateEncoder
 from askew.encoders._models import longer_than
@@ -93,75 +95,116 @@ def best(
     return chosen[0], rows
 
 
-def cranfield(data: Path, kept: Kept, *, short: bool) -> tuple[list[Table], list[str]]:
-    home = data / "cranfield"
-    queries = read_texts(home / "queries.jsonl")
-    texts = {name: text for name, text in read_texts(home / "corpus.jsonl").items() if text.strip()}
-    if short:
-        encoder = kept.encoder
-        over = longer_than(encoder.model, encoder.limit("document"), list(texts.values()))
-        texts = {name: text for (name, text), long in zip(texts.items(), over, strict=True) if not long}
-    cases = without_terms(queries, texts, read_split(home, "test"))
-    order = hash_order([case.query for case in cases])
-    first = set(order[: len(order) // 2])
-    choosing = [case for case in cases if case.query in first]
-    telling = [case for case in cases if case.query not in first]
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Cranfield without a word: token embeddings, and what MaxSim finds for A alone."""
 
-    documents = kept.tokens("cranfield/corpus", texts, "document").take(list(texts))
-    wanted = kept.tokens("cranfield/queries", queries, "query").take([case.query for case in cases])
-    unwanted = kept.parts({case.query: case.term for case in cases})
-    plain = search(wanted, documents, k=DEPTH)
-    pairs = [(query, name) for query, names, _ in plain.items() for name in names]
-    against = dict(zip(pairs, maxsim_pairs(unwanted, documents, pairs, mean=True).tolist(), strict=True))
-    sizes = dict(zip(wanted.ids, wanted.lengths.tolist(), strict=True))
+    cases: tuple[Without, ...]
+    queries: Mapping[str, str]
+    texts: Mapping[str, str]
+    documents: TokenEmbeddings
+    wanted: TokenEmbeddings
+    unwanted: TokenEmbeddings
+    plain: Run
 
-    def subtracted(weight: float) -> Run:  # what `excluding` scores, without scoring again for every weight
+    @classmethod
+    def prepare(cls, home: Path, kept: Kept, *, short: bool) -> Task:
+        queries = read_texts(home / "queries.jsonl")
+        texts = {name: text for name, text in read_texts(home / "corpus.jsonl").items() if text.strip()}
+        if short:
+            over = longer_than(kept.encoder.model, kept.encoder.limit("document"), list(texts.values()))
+            texts = {name: text for (name, text), long in zip(texts.items(), over, strict=True) if not long}
+        cases = without_terms(queries, texts, read_split(home, "test"))
+        documents = kept.tokens("cranfield/corpus", texts, "document").take(list(texts))
+        wanted = kept.tokens("cranfield/queries", queries, "query").take([case.query for case in cases])
+        unwanted = kept.parts({case.query: case.term for case in cases})
+        return cls(cases, queries, texts, documents, wanted, unwanted, search(wanted, documents, k=DEPTH))
+
+    def halves(self) -> tuple[list[Without], list[Without]]:
+        """Queries to choose settings on, and to report."""
+        order = hash_order([case.query for case in self.cases])
+        first = set(order[: len(order) // 2])
+        return (
+            [case for case in self.cases if case.query in first],
+            [case for case in self.cases if case.query not in first],
+        )
+
+    @cached_property
+    def against(self) -> dict[tuple[str, str], float]:
+        """What `excluding` takes away at weight 1, without scoring again for every weight."""
+        pairs = [(query, name) for query, names, _ in self.plain.items() for name in names]
+        found = maxsim_pairs(self.unwanted, self.documents, pairs, mean=True).tolist()
+        sizes = dict(zip(self.wanted.ids, self.wanted.lengths.tolist(), strict=True))
+        return {pair: sizes[pair[0]] * value for pair, value in zip(pairs, found, strict=True)}
+
+    def subtracted(self, weight: float) -> Run:
         return ranked(
             {
                 query: {
-                    name: score - weight * sizes[query] * against[query, name]
+                    name: score - weight * self.against[query, name]
                     for name, score in zip(names, scores.tolist(), strict=True)
                 }
-                for query, names, scores in plain.items()
+                for query, names, scores in self.plain.items()
             }
         )
 
-    def demoted(deviations: float) -> Run:
-        return demote(plain, unwanted, documents, depth=DEPTH, deviations=deviations).run
+    def demoted(self, deviations: float, most: int | None = None) -> Run:
+        return demote(self.plain, self.unwanted, self.documents, depth=DEPTH, deviations=deviations, most=most).run
 
-    vectors = read_embeddings(home / "embeddings/minilm-l6/docs.npy").take(list(texts))
-    asked = read_embeddings(home / "embeddings/minilm-l6/queries.npy").take([case.query for case in cases])
-    pooler = SentenceTransformerEncoder(kept.model)
-    terms = pooler.encode([case.term for case in cases], kind="query")
-    spoken = pooler.encode([f"{queries[case.query].rstrip(' .?')}, without {case.term}" for case in cases])
+    def oracle(self) -> Run:
+        return ranked(
+            {
+                case.query: {
+                    name: score
+                    for name, score in zip(
+                        self.plain.documents(case.query), self.plain.scores(case.query).tolist(), strict=True
+                    )
+                    if name not in case.excluded
+                }
+                for case in self.cases
+            }
+        )
 
-    def pooled(matrix: Any) -> Run:
-        return search_vectors(type(asked)(asked.ids, matrix), vectors, k=len(texts))
 
-    def turned(weight: float) -> Run:
-        return pooled(np.asarray(asked.matrix, np.float32) - weight * terms)
+class Pooled:
+    """The same model's vector a text."""
 
-    weight, by_weight = best(subtracted, WEIGHTS, choosing)
-    deviations, by_deviation = best(demoted, DEVIATIONS, choosing)
-    turn, by_turn = best(turned, WEIGHTS, choosing)
-    base = measured(plain, telling)
-    excluded = {case.query: case.excluded for case in cases}
-    gone = {
-        query: {name: score for name, score in zip(names, scores.tolist(), strict=True) if name not in excluded[query]}
-        for query, names, scores in plain.items()
-    }
-    signed = excluding(wanted, unwanted, weight=weight)
-    as_excise = demote(plain, unwanted, documents, depth=DEPTH, deviations=1, most=3).run
+    def __init__(self, home: Path, task: Task, model: str) -> None:
+        self.asked, self.documents = (
+            read_embeddings(home / f"embeddings/minilm-l6/{side}.npy").take(names)
+            for side, names in (("queries", [case.query for case in task.cases]), ("docs", list(task.texts)))
+        )
+        encoder = SentenceTransformerEncoder(model)
+        self.terms = encoder.encode([case.term for case in task.cases], kind="query")
+        told = [f"{task.queries[case.query].rstrip(' .?')}, without {case.term}" for case in task.cases]
+        self.told = encoder.encode(told, kind="query")
+
+    def found(self, matrix: Any) -> Run:
+        return search_vectors(EmbeddingSet(self.asked.ids, matrix), self.documents, k=len(self.documents))
+
+    def turned(self, weight: float) -> Run:
+        return self.found(np.asarray(self.asked.matrix, np.float32) - weight * self.terms)
+
+
+def cranfield(data: Path, kept: Kept, *, short: bool) -> tuple[list[Table], list[str]]:
+    home = data / "cranfield"
+    task = Task.prepare(home, kept, short=short)
+    pooled = Pooled(home, task, kept.model)
+    choosing, telling = task.halves()
+    weight, by_weight = best(task.subtracted, WEIGHTS, choosing)
+    deviations, by_deviation = best(task.demoted, DEVIATIONS, choosing)
+    turn, by_turn = best(pooled.turned, WEIGHTS, choosing)
+    exact = search(excluding(task.wanted, task.unwanted, weight=weight), task.documents, k=DEPTH)
     systems: list[tuple[str, Run]] = [
-        ("pooled, A alone", pooled(np.asarray(asked.matrix, np.float32))),
-        ('pooled, "A, without t" in words', pooled(spoken)),
-        (f"pooled, A - {turn:g} t", turned(turn)),
-        ("MaxSim, A alone", plain),
-        (f"MaxSim, excluding at {weight:g}, reranking {DEPTH}", subtracted(weight)),
-        (f"MaxSim, excluding at {weight:g}, exact search", search(signed, documents)),
-        ("MaxSim, demoted as EXCISE: 1 deviation, 3 at most", as_excise),
-        (f"MaxSim, demoted: {deviations:g} deviations", demoted(deviations)),
-        ("MaxSim, what holds t taken out (oracle)", Run(gone)),
+        ("pooled, A alone", pooled.found(pooled.asked.matrix)),
+        ('pooled, "A, without t" in words', pooled.found(pooled.told)),
+        (f"pooled, A - {turn:g} t", pooled.turned(turn)),
+        ("MaxSim, A alone", task.plain),
+        (f"MaxSim, excluding at {weight:g}, reranking {DEPTH}", task.subtracted(weight)),
+        (f"MaxSim, excluding at {weight:g}, exact search", exact),
+        ("MaxSim, demoted as EXCISE: 1 deviation, 3 at most", task.demoted(1.0, 3)),
+        (f"MaxSim, demoted: {deviations:g} deviations", task.demoted(deviations)),
+        ("MaxSim, what holds t taken out (oracle)", task.oracle()),
     ]
     rows: list[list[Any]] = [[name, *measured(run, telling).values()] for name, run in systems]
     head = ("success@10", "nDCG@10, included", "nDCG@10, order of the included")
@@ -170,8 +213,8 @@ def cranfield(data: Path, kept: Kept, *, short: bool) -> tuple[list[Table], list
             title="Cranfield without a word",
             head=("system", *head),
             rows=rows,
-            note=f"{len(texts):,} documents, {len(telling)} queries that no setting was chosen on. A success has no document that holds the word "
-            "among the first ten. The last column leaves those out of the ranking before it is judged.",
+            note=f"{len(task.texts):,} documents; {len(telling)} queries that chose no setting. A success has no "
+            "document that holds the word among the first ten. The last column leaves those out before it judges.",
         ),
         Table(
             title="What each setting reaches where it is chosen",
@@ -184,13 +227,9 @@ def cranfield(data: Path, kept: Kept, *, short: bool) -> tuple[list[Table], list
             note=f"{len(choosing)} other queries. Chosen: the best nDCG@10 where success is {ENOUGH} or more.",
         ),
     ]
-    exact = measured(systems[5][1], telling)
-    finding = (
-        f"Excluding at {weight:g}: success@10 {base['success']:.3f} → {exact['success']:.3f}, nDCG@10 of the included "
-        f"{base['included']:.3f} → {exact['included']:.3f}, order of the included {base['order']:.3f} → "
-        f"{exact['order']:.3f}."
-    )
-    return tables, [finding]
+    (_, *before), (_, *after) = rows[3], rows[5]
+    told = (f"{name} {one:.3f} → {other:.3f}" for name, one, other in zip(head, before, after, strict=True))
+    return tables, [f"Excluding at {weight:g}: {'; '.join(told)}."]
 
 
 def choices_of(path: Path) -> dict[str, tuple[list[str], list[str]]]:
