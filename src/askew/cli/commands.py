@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askew.cli.console import emit_json, plain_table, say, show, show_comparisons, show_findings, write
+from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_comparisons, show_findings, write
 from askew.cli.options import (
     AdapterFolder,
     AsJson,
@@ -30,7 +31,8 @@ from askew.cli.options import (
 from askew.errors import ParameterError, counted
 
 if TYPE_CHECKING:
-    from askew.data import EmbeddingSet, Finding, Run, TokenEmbeddings
+    from askew.data import EmbeddingSet, Run
+    from askew.workflows.late_search import LateResult
     from askew.workflows.score import Score
 
 __all__ = ["apply", "evaluate", "inspect", "search"]
@@ -112,7 +114,29 @@ def search(
         typer.Option(
             "--late",
             help="Both hold many vectors an item (folders of write_tokens, or .npz of ids, tokens, offsets and perhaps "
-            "weights): rank by MaxSim, signed where there are weights.",
+            "weights), or texts for --token-encoder: rank by MaxSim, signed where there are weights.",
+        ),
+    ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT_OR_PATH",
+            help="With --late, what queries do not want: a text for all of them, a .jsonl of a text a query, or many "
+            "vectors a query. Repeatable.",
+        ),
+    ] = None,
+    token_encoder: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="With --late, what embeds texts: st:PATH_OR_NAME.")
+    ] = None,
+    weight: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="How much the unwanted part counts beside the wanted one.  [default: 0.5]"),
+    ] = None,
+    demoted: Annotated[
+        bool,
+        typer.Option(
+            "--demote",
+            help="Leave scores, and move those of the first 100 that stand out by the unwanted part below the rest.",
         ),
     ] = False,
     bad_rows: BadRows = BadRowsPolicy.RAISE,
@@ -135,8 +159,17 @@ def search(
         ):
             if given:
                 raise ParameterError("it does not go with --late", where=name, remedy="Leave one of them out")
-        _give_run(_search_late(queries, documents, k, quiet=quiet), output, as_json=as_json)
+        found = _search_late(queries, documents, k, without or [], token_encoder, weight, demoted=demoted, quiet=quiet)
+        _give_run(found.run, output, found.to_json() if as_json else None)
         return
+    for name, late_alone in (
+        ("--without", without),
+        ("--token-encoder", token_encoder),
+        ("--weight", weight is not None),
+        ("--demote", demoted),
+    ):
+        if late_alone:
+            raise ParameterError("it goes with --late alone", where=name, remedy="Add --late, or leave it out")
     held = None if adapter is None else load_adapter(adapter)
     asked = _asked(queries, encoder, second_queries, second_encoder, bad_rows)
     corpus = read_embeddings(documents, encoder=document_encoder or encoder, bad_rows=bad_rows.value)
@@ -145,7 +178,7 @@ def search(
     )
     if not quiet:
         show_findings(look_over(asked, corpus, adapted=held is not None))
-    _give_run(run, output, as_json=as_json)
+    _give_run(run, output, _ranked(run) if as_json else None)
 
 
 def apply(
@@ -210,47 +243,49 @@ def inspect(adapter: AdapterFolder, as_json: AsJson = False) -> None:
     show(table, whole=False)
 
 
-def _search_late(queries: Path, documents: Path, k: int, *, quiet: bool) -> Run:
+def _search_late(
+    queries: Path,
+    documents: Path,
+    k: int,
+    without: Sequence[str],
+    token_encoder: str | None,
+    weight: float | None,
+    *,
+    demoted: bool,
+    quiet: bool,
+) -> LateResult:
     """A run by (Signed) MaxSim; documents without tokens are left out, and told."""
-    from askew.data import Run
-    from askew.formats import read_tokens
-    from askew.late import search as search_tokens
+    from askew.workflows.late_search import search_late
 
-    corpus = read_tokens(documents)
-    run = search_tokens(read_tokens(queries), corpus, k=k)
-    empty = int((corpus.lengths == 0).sum())
-    if not empty:
-        return run
+    for name, given in (("--weight", weight is not None), ("--demote", demoted)):
+        if given and not without:
+            raise ParameterError("nothing is unwanted", where=name, remedy="Say --without what, or leave it out")
+    if demoted and weight is not None:
+        raise ParameterError("it does not go with --demote", where="--weight", remedy="Leave one of them out")
+    options: dict[str, Any] = {} if weight is None else {"weight": weight}
+    with progress_bar(quiet) as named:
+        found = search_late(
+            queries,
+            documents,
+            k=k,
+            without=without,
+            token_encoder=token_encoder,
+            demoted=demoted,
+            named=named,
+            **options,
+        )
     if not quiet:
-        show_findings([_without_tokens(corpus)])
-    kept = {
-        query: {name: score for name, score in zip(names, scores.tolist(), strict=True) if score > float("-inf")}
-        for query, names, scores in run.items()
-    }
-    return Run(kept, name=run.name)
+        show_findings(found.findings)
+    return found
 
 
-def _without_tokens(corpus: TokenEmbeddings) -> Finding:
-    from askew.data import Finding
-
-    names = [corpus.ids[row] for row in (corpus.lengths == 0).nonzero()[0]]
-    return Finding(
-        code="no-tokens",
-        level="warning",
-        message=f"{len(names):,} of {len(corpus):,} documents "
-        f"{'has no tokens and is' if len(names) == 1 else 'have no tokens and are'} left out",
-        count=len(names),
-        examples=tuple(names[:5]),
-    )
-
-
-def _give_run(run: Run, output: Path | None, *, as_json: bool) -> None:
+def _give_run(run: Run, output: Path | None, told: dict[str, Any] | None) -> None:
     from askew.formats import run_lines, write_run
 
     if output is not None:
         write_run(run, output)
-    if as_json:
-        emit_json(_ranked(run))
+    if told is not None:
+        emit_json(told)
     elif output is not None:
         most = max((len(names) for _, names, _ in run.items()), default=0)
         say(f"{counted(len(run), 'query', 'queries')}, {counted(most, 'document')} each: {output}")

@@ -18,6 +18,7 @@ from askew.cli.console import show_error
 from askew.cli.embedding import convert, embed
 from askew.cli.fitting import demo, fit
 from askew.cli.geometry import plan, select
+from askew.cli.late_training import train_late
 from askew.cli.reproducing import reproduce
 from askew.errors import AskewError
 
@@ -48,7 +49,7 @@ app = typer.Typer(
 )
 _COMMANDS = (
     *(convert, embed, check, fit, align, migrate, evaluate, compare, search, apply),
-    *(inspect, select, plan, demo, reproduce),
+    *(train_late, inspect, select, plan, demo, reproduce),
 )
 for command in _COMMANDS:
     # A short help of its own is wrapped in the list of commands; one made from the docstring would be cut.

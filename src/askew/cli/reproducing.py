@@ -31,6 +31,7 @@ class StudyName(StrEnum):
     DISTANCE = "distance"
     ERA = "era"
     LABELS = "labels"
+    NEGATION = "negation"
     OPERATOR_RISK = "operator-risk"
     SELECTION = "selection"
     SIGNAL = "signal"
@@ -71,11 +72,19 @@ def reproduce(
         bool, typer.Option("--no-recipes", help="For era: leave out the published recipes, which need torch.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws, seeds and sizes: minutes at most.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="The papers' sizes where the default is smaller: negation alone, hours.")
+    ] = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Where negation trains, such as cuda.  [default: a GPU, or cpu]")
+    ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Run the papers' studies: every number of theirs beside ours."""
+    if quick and full:
+        raise ParameterError("--quick and --full are both given", where="--full", remedy="Choose one")
     on_data = any(study in _ON_DATA for study in studies) and set(sets or ()) != {"stdlib"}
     if data is None and (on_data or StudyName.ERA in studies):
         raise ParameterError(
@@ -86,6 +95,8 @@ def reproduce(
         done = [
             _era(data or Path(), *chosen, seed, quick, not no_recipes, named)
             if name == StudyName.ERA
+            _negation(seed, quick, full, device, named)
+            if name == StudyName.NEGATION
             else _run(name, data or Path(), *chosen, seed, quick, named)
             for name in dict.fromkeys(studies)
         ]
@@ -142,6 +153,16 @@ def _run(
 
     options |= {"pairs": (64, 512, 4096), "seeds": 2} if quick else {}
     return (crossover if name == StudyName.CROSSOVER else distance)(**options)
+
+
+def _negation(seed: int, quick: bool, full: bool, device: str | None, named: Callable[[str], Progress]) -> Study:
+    from askew._extras import require
+    from askew.reproduce.negation import FULL, QUICK, Size, negation
+
+    torch = require("torch", extra="torch", purpose="training on the negation task")
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    size = FULL if full else QUICK if quick else Size()
+    return negation(size=size, seed=seed, device=where, named=named)
 
 
 def _era(

@@ -6,17 +6,21 @@ from askew.encoders.endpoint import OpenAIEncoder
 from askew.encoders.functions import CallableEncoder
 from askew.encoders.sentence import SentenceTransformerEncoder
 from askew.encoders.spec import encoder_from_spec
+from askew.encoders.token_states import EncodedTokens, TokenStateEncoder, TokenStates
 from askew.encoders.wordllama import WordLlamaEncoder
 
 __all__ = [
     "Answer",
     "CachedEncoder",
     "CallableEncoder",
+    "EncodedTokens",
     "Filled",
     "OpenAIEncoder",
     "SentenceTransformerEncoder",
     "SerialEncoder",
     "TextEncoder",
+    "TokenStateEncoder",
+    "TokenStates",
     "Usage",
     "WordLlamaEncoder",
     "default_cache",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,21 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from askew._extras import require
-from askew.encoders._quiet import settings_kept
+from askew.encoders._models import load_model, longer_than, model_prompt, model_signature, model_window
 from askew.encoders.base import SerialEncoder
-from askew.errors import EncoderError, ParameterError, name_some
 
 if TYPE_CHECKING:
     from askew.protocols import Kind
 
 __all__ = ["SentenceTransformerEncoder"]
-
-# What models call their own prompts, best first.
-_PROMPT_NAMES: Mapping[Kind, tuple[str, ...]] = {
-    "query": ("query",),
-    "document": ("document", "passage", "corpus"),
-}
 
 
 class SentenceTransformerEncoder(SerialEncoder):
@@ -58,15 +49,14 @@ class SentenceTransformerEncoder(SerialEncoder):
         document_prompt: str | None = None,
     ) -> None:
         super().__init__(name or Path(model).name or model, batch=batch)
-        self._model = _load(model, device)
+        self._model = load_model(model, device)
         # Before version 6 it was called otherwise.
         dim = getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
         self._dim = int(dim())
-        window = self._model.max_seq_length
-        self.limit = None if window is None else int(window)
+        self.limit = model_window(self._model)
         self._prompts = {
-            "query": self._prompt(query_prompt, "query"),
-            "document": self._prompt(document_prompt, "document"),
+            "query": model_prompt(self._model, query_prompt, "query", where=self.name),
+            "document": model_prompt(self._model, document_prompt, "document", where=self.name),
         }
         self._signature: Mapping[str, Any] | None = None
 
@@ -74,25 +64,8 @@ class SentenceTransformerEncoder(SerialEncoder):
     def signature(self) -> Mapping[str, Any]:
         """A hash of the weights, the model's parts, and its window: the same wherever the model lies."""
         if self._signature is None:
-            parts = hashlib.sha256(str(self._model).encode()).hexdigest()
-            facts = {"weights": _weights(self._model), "parts": parts, "window": self.limit}
-            self._signature = {"encoder": "sentence-transformers", **facts}
+            self._signature = model_signature(self._model)
         return self._signature
-
-    def _prompt(self, given: str | None, kind: Kind) -> str:
-        own: Mapping[str, str] = self._model.prompts or {}
-        if given is None:
-            names = (*_PROMPT_NAMES[kind], self._model.default_prompt_name)
-            return next((own[name] for name in names if own.get(name)), "")
-        if not given.startswith("@"):
-            return given
-        if given[1:] not in own:
-            raise ParameterError(
-                f"the model has no prompt {given[1:]!r}",
-                where=self.name,
-                remedy=f"It has: {name_some(own) or 'none'}; a prompt of your own does not begin with @",
-            )
-        return own[given[1:]]
 
     def _embed(self, texts: list[str], prompt: str) -> npt.ArrayLike:
         rows: npt.NDArray[np.float32] = self._model.encode(
@@ -101,42 +74,4 @@ class SentenceTransformerEncoder(SerialEncoder):
         return rows
 
     def _cut(self, texts: list[str], kind: Kind) -> npt.NDArray[np.bool_]:
-        tokenizer = getattr(self._model, "tokenizer", None)
-        if self.limit is None or tokenizer is None:
-            return super()._cut(texts, kind)
-        prompted = [self._prompts[kind] + text for text in texts]
-        tokens = tokenizer(prompted, truncation=False, padding=False, verbose=False)["input_ids"]
-        return np.array([len(row) > self.limit for row in tokens], dtype=np.bool_)
-
-
-def _load(model: str, device: str | None) -> Any:
-    with settings_kept():
-        package = require("sentence_transformers", extra="sentence-transformers", purpose="loading this encoder")
-        logs = require("transformers.utils.logging", extra="sentence-transformers", purpose="loading this encoder")
-        shown = logs.is_progress_bar_enabled()
-        logs.disable_progress_bar()  # its bar of weights is no progress of ours
-        try:
-            return package.SentenceTransformer(model, device=device)
-        except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-            raise EncoderError(
-                f"the model cannot be loaded ({' '.join(str(error).split())[:300]})",
-                where=model,
-                remedy="Name a folder of a sentence-transformers model, or one on the Hugging Face hub",
-            ) from error
-        finally:
-            if shown:
-                logs.enable_progress_bar()
-
-
-def _weights(model: Any) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        held = tensor.detach().cpu().contiguous().flatten()
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-        # As bytes: numpy has no bfloat16, in which many models come.
-        digest.update(held.view(_byte_type()).numpy())
-    return digest.hexdigest()
-
-
-def _byte_type() -> Any:
-    return require("torch", extra="sentence-transformers", purpose="loading this encoder").uint8
+        return longer_than(self._model, self.limit, [self._prompts[kind] + text for text in texts])

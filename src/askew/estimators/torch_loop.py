@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from askew.errors import LabelError, ParameterError
 from askew.estimators.examples import Examples
 from askew.estimators.layers import Layers
 from askew.estimators.lessons import Lessons
+from askew.estimators.torch_descent import Descent, steady
 from askew.linalg.fixed import IntArray
 
 __all__ = ["Batch", "Draw", "Loss", "Network", "Plan", "train"]
@@ -191,58 +191,33 @@ def train(
     if plan.judge and not (held is not None and len(held)):
         raise LabelError("early stopping needs held-out queries", where="held", remedy="Hold some out, or set judge=''")
     rng = np.random.default_rng([seed, len(lessons) + (len(held) if held is not None else 0)])
-    with _steady(device):
+    with steady(device):
         widths = lessons.queries.shape[1], lessons.documents.shape[1]
         network = Network(plan, *widths, seed=seed, device=device, start=start)
         best = _Best(plan, held, network, device) if plan.judge and held is not None else None
         examples, kept = plan.draw(lessons, rng), list[Layers]()
         batches = _Batches(lessons, examples, device)
-        optimiser = torch.optim.AdamW(network.parameters, lr=plan.rate, weight_decay=plan.decay, fused=True)
-        total = plan.epochs * math.ceil(len(examples.query) / plan.batch)
-        step = 0
+        descent = Descent(
+            [(network.parameters, plan.rate)],
+            total=plan.epochs * math.ceil(len(examples.query) / plan.batch),
+            decay=plan.decay,
+            clip=plan.clip,
+            warm_up=plan.warm_up,
+        )
         for epoch in range(1, plan.epochs + 1):
             for rows in batches.orders(plan, rng):
-                optimiser.param_groups[0]["lr"] = plan.rate * _share(step, total, plan.warm_up)
-                _descend(plan.loss(network, batches.at(rows), plan), network, optimiser, step=step, epoch=epoch)
-                step += 1
+                descent.down(plan.loss(network, batches.at(rows), plan), epoch=epoch)
             if epoch in plan.checkpoints:
-                kept.append(_finite(network, step=step, epoch=epoch))
+                descent.check(epoch=epoch)
+                kept.append(network.shipped())
             if best is not None and best.stops():
                 break
-        return kept or [_finite(network, step=step, epoch=epoch) if best is None else best.shipped]
-
-
-def _descend(loss: Tensor, network: Network, optimiser: torch.optim.Optimizer, *, step: int, epoch: int) -> None:
-    if not math.isfinite(loss.item()):
-        raise _diverged(f"the loss is {loss.item()}", step=step, epoch=epoch, plan=network.plan)
-    optimiser.zero_grad()
-    loss.backward()
-    if network.plan.clip:
-        torch.nn.utils.clip_grad_norm_(network.parameters, network.plan.clip)
-    optimiser.step()
-
-
-def _finite(network: Network, *, step: int, epoch: int) -> Layers:
-    """What is shipped: the last step has had no loss after it that would have told."""
-    if not all(bool(torch.isfinite(part).all()) for part in network.parameters):
-        raise _diverged("a weight is not finite", step=step, epoch=epoch, plan=network.plan)
-    return network.shipped()
-
-
-def _diverged(problem: str, *, step: int, epoch: int, plan: Plan) -> ParameterError:
-    return ParameterError(
-        f"training diverged: {problem} at step {step} (epoch {epoch}), at the rate {plan.rate:g}",
-        where="rate",
-        remedy="Lower the learning rate, or check the vectors; nothing was written",
-    )
-
-
-def _share(step: int, total: int, warm_up: float | None) -> float:
-    """Of the rate at a step: a linear rise, then a linear fall to 0."""
-    if warm_up is None:
-        return 1.0
-    rise = int(warm_up * total)
-    return step / rise if step < rise else (total - step) / max(1, total - rise)
+        if kept:
+            return kept
+        if best is not None:
+            return [best.shipped]
+        descent.check(epoch=epoch)
+        return [network.shipped()]
 
 
 class _Batches:
@@ -305,26 +280,6 @@ class _Best:
         relevant[self.held.pair_query, self.held.pair_row] = True
         hits = np.take_along_axis(relevant, ranked, axis=1)
         return float(np.mean(np.where(hits.any(axis=1), 1 / (1 + hits.argmax(axis=1)), 0.0)))
-
-
-@contextmanager
-def _steady(device: str) -> Iterator[None]:
-    """One thread and deterministic algorithms on the CPU, and the caller's settings again afterwards."""
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        problem = str(error).partition("\n")[0]
-        raise ParameterError(
-            f"torch has no device {device!r} here ({problem})", where="device", remedy="Say 'cpu'"
-        ) from None
-    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(mode=strict or device == "cpu")
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(mode=strict)
 
 
 _Layer = tuple[Tensor, Tensor | None]

@@ -1,0 +1,117 @@
+"""The command that trains signed late interaction: `train-late`."""
+
+# ruff: noqa: PLC0415 - a command imports what it runs, so that --help is quick
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_findings
+from askew.cli.options import AsJson, Quiet, Seed
+
+__all__ = ["train_late"]
+
+
+class GatesName(StrEnum):
+    """The sides that have a head."""
+
+    NONE = "none"
+    QUERY = "query"
+    DOCUMENT = "document"
+    BOTH = "both"
+
+
+def train_late(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A folder of corpus.jsonl, queries.jsonl, and pairs.tsv (split, query-id, positives, negatives) or "
+            "judgements.",
+        ),
+    ],
+    token_encoder: Annotated[
+        str,
+        typer.Option(
+            "--token-encoder", metavar="st:MODEL", help="A model of sentence-transformers: its folder or name."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="HEAD", help="The folder of the head.")],
+    split: Annotated[str, typer.Option(metavar="NAME", help="What to train on; others are only reported.")] = "train",
+    gates: Annotated[
+        GatesName, typer.Option(help="Which side's tokens get weights; none trains the encoder alone.")
+    ] = GatesName.BOTH,
+    layers: Annotated[
+        int, typer.Option(metavar="N", help="Tune the encoder's last N layers too; 0 leaves it frozen.", min=0)
+    ] = 0,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the queries.", min=1)] = 8,
+    batch: Annotated[int, typer.Option(metavar="N", help="Queries a step.", min=1)] = 32,
+    rate: Annotated[float, typer.Option(metavar="RATE", help="Learning rate of the heads.")] = 1e-3,
+    encoder_rate: Annotated[float, typer.Option(metavar="RATE", help="Of the tuned layers.")] = 1e-4,
+    pull: Annotated[
+        float, typer.Option(metavar="WEIGHT", help="Keep weights near 1, and ordinary queries as they are.", min=0.0)
+    ] = 0.0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last good checkpoint.")] = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Such as cuda or cpu.  [default: a GPU where there is one]")
+    ] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn which tokens exclude: signs for late interaction on an encoder of your choice."""
+    from askew.errors import ParameterError
+    from askew.workflows.train_late import LateSettings
+    from askew.workflows.train_late import train_late as train
+
+    model = token_encoder.removeprefix("st:")
+    if not model or model == token_encoder:
+        raise ParameterError(
+            f"there is no token encoder {token_encoder!r}", where="--token-encoder", remedy="Say st:PATH_OR_NAME"
+        )
+    settings = LateSettings(
+        gates=gates.value,
+        layers=layers,
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+        encoder_rate=encoder_rate,
+        pull=pull,
+        device=device,
+        seed=seed,
+    )
+    with progress_bar(quiet) as named:
+        found = train(
+            data,
+            model=model,
+            output=output,
+            split=split,
+            settings=settings,
+            resume=resume,
+            named=named,
+        )
+    if not quiet:
+        show_findings(found.findings)
+    if as_json:
+        emit_json(found.to_json())
+        return
+    say(f"{found.steps:,} steps; the weights after step {found.best_step:,} were the best on queries held out.")
+    if found.best_step == 0:
+        say("Nothing was better than plain MaxSim, so that is what the head does.")
+    if found.after:
+        _show(found.before, found.after)
+    say(str(found.output))
+
+
+def _show(before: Mapping[str, Mapping[str, float]], after: Mapping[str, Mapping[str, float]]) -> None:
+    numbers = ("queries", "strict", "pairwise", "paired")
+    table = plain_table("split", "", *numbers, right=numbers)
+    for split in after:
+        for name, held in (("before", before[split]), ("after", after[split])):
+            table.add_row(split, name, f"{held['queries']:,}", *(f"{held[key]:.4f}" for key in numbers[1:]))
+    show(table)

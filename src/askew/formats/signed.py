@@ -1,0 +1,243 @@
+"""The heads of signed late interaction as an artefact: weights, and a manifest that names the encoder.
+
+    HEAD/
+      manifest.json            gates, where they attach, sizes, the encoder and how to tell it, the record of training
+      tensors.safetensors      the heads' weights, and canary vectors of the encoder
+      encoder/                 a tuned encoder as its own library saves it: without the heads it gives plain MaxSim
+
+Written to a temporary folder and renamed, so a crash leaves the old artefact or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from askew._atomic import writing_folder
+from askew._version import __version__
+from askew.adapters import Canaries
+from askew.data import EmbeddingSet
+from askew.errors import ArtefactError, EncoderMismatchError, OutputError
+from askew.late import TokenHead
+
+__all__ = ["SignedArtefact", "load_signed", "save_signed"]
+
+_MANIFEST, _TENSORS, _ENCODER = "manifest.json", "tensors.safetensors", "encoder"
+_FORMAT, _VERSION = "askew-signed-head", 1
+_AGAIN = "Train it again, or copy the whole folder"
+
+
+@dataclass(frozen=True, eq=False)
+class SignedArtefact:
+    """Heads as they are saved.
+
+    Attributes:
+        gates: the sides with a head: ``"none"``, ``"query"``, ``"document"`` or ``"both"``.
+        attach: what they read: ``"states"`` or ``"vectors"``.
+        width: of what they read.
+        hidden: units between; 0 for linear heads.
+        bounded: by the hyperbolic tangent.
+        weights: name → array, of all heads.
+        encoder: the encoder's name.
+        canaries: unit means of its token vectors of some texts.
+        tuned: whether it was tuned with the heads, and is saved beside them.
+        special_tokens: whether the tokenizer's own marks count as tokens.
+        record: how they were trained and what was measured.
+        folder: where it was read from.
+    """
+
+    gates: Literal["none", "query", "document", "both"]
+    attach: Literal["states", "vectors"]
+    width: int
+    hidden: int
+    bounded: bool
+    weights: Mapping[str, npt.NDArray[Any]]
+    encoder: str
+    canaries: Canaries
+    tuned: bool = False
+    special_tokens: bool = True
+    record: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+
+    @property
+    def encoder_folder(self) -> Path | None:
+        """Where the tuned encoder lies; None where it was not tuned."""
+        return self.folder / _ENCODER if self.folder is not None and self.tuned else None
+
+    def head(self, side: Literal["query", "document"]) -> TokenHead | None:
+        """The head of one side, to weigh stored token vectors with; None where that side has none.
+
+        Raises:
+            ArtefactError: it reads something else than token vectors.
+        """
+        if self.attach != "vectors":
+            raise ArtefactError(
+                "the head reads what vectors are made from, and not the vectors",
+                where=self.folder,
+                remedy="Weigh tokens with the model that it was trained with",
+            )
+        if self.gates not in (side, "both"):
+            return None
+        outer, inner = (self._layer(f"{side}_head.{name}") for name in ("outer", "inner"))
+        if outer is None:
+            raise ArtefactError(f"the weights of the {side} head are missing", where=self.folder, remedy=_AGAIN)
+        return TokenHead(inner, outer[0], self.bounded)
+
+    def _layer(self, name: str) -> npt.NDArray[Any] | None:
+        """(out, in + 1) a layer's weights, its offsets last."""
+        if f"{name}.weight" not in self.weights:
+            return None
+        return np.concatenate([self.weights[f"{name}.weight"], self.weights[f"{name}.bias"][:, None]], axis=1)
+
+    def check(self, vectors: npt.NDArray[Any], encoder: str) -> None:
+        """Refuse another encoder than the heads were trained on.
+
+        Args:
+            vectors: (c, d) means of an encoder's token vectors of ``canaries.texts``.
+            encoder: what it is called.
+
+        Raises:
+            EncoderMismatchError: it has other dimensions, or its vectors point elsewhere.
+        """
+        if vectors.shape != self.canaries.vectors.shape:
+            raise EncoderMismatchError(
+                f"the head was trained on {self.encoder!r}, of {self.canaries.vectors.shape[1]} dimensions, and "
+                f"{encoder!r} has {vectors.shape[-1]}",
+                where=self.folder,
+                remedy="Use the encoder that the head was trained on, or train a head for this one",
+            )
+        try:
+            self.canaries.check(EmbeddingSet(self.canaries.ids, vectors), "text")
+        except EncoderMismatchError as error:
+            raise EncoderMismatchError(
+                f"the head was trained on {self.encoder!r}, and {encoder!r} gives other vectors ({error.problem})",
+                where=self.folder,
+                remedy="Use the encoder that the head was trained on, or train a head for this one",
+            ) from error
+
+
+def save_signed(
+    artefact: SignedArtefact, path: str | PathLike[str], *, save_encoder: Callable[[str], Any] | None = None
+) -> Path:
+    """Write heads as a folder, in the place of such a folder that may stand there.
+
+    Args:
+        artefact: what to write.
+        path: the folder.
+        save_encoder: saves a tuned encoder into a folder, such as a model's ``save``.
+
+    Raises:
+        OutputError: it cannot be written, or something else stands there.
+    """
+    folder = Path(path)
+    _refuse_foreign(folder)
+    tensors = {f"head.{name}": np.ascontiguousarray(array) for name, array in artefact.weights.items()}
+    tensors["canaries"] = np.ascontiguousarray(artefact.canaries.vectors)
+    payload = safetensors.numpy.save(dict(sorted(tensors.items())))
+    manifest = {
+        "format": _FORMAT,
+        "format_version": _VERSION,
+        "askew": __version__,
+        **{name: getattr(artefact, name) for name in _PLAIN},
+        "canaries": {"ids": list(artefact.canaries.ids), "texts": list(artefact.canaries.texts)},
+        "record": dict(artefact.record),
+        "tensors_sha256": hashlib.sha256(payload).hexdigest(),
+    }
+    try:
+        text = json.dumps(manifest, indent=2, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise OutputError(
+            f"the record is not plain values ({error})", where=folder, remedy="Keep plain values in it"
+        ) from error
+    with writing_folder(folder) as fresh:
+        (fresh / _TENSORS).write_bytes(payload)
+        (fresh / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+        if save_encoder is not None:
+            save_encoder(str(fresh / _ENCODER))
+    return folder
+
+
+_PLAIN = ("gates", "attach", "width", "hidden", "bounded", "encoder", "tuned", "special_tokens")
+
+
+def load_signed(path: str | PathLike[str]) -> SignedArtefact:
+    """Read heads that `save_signed` wrote.
+
+    Raises:
+        ArtefactError: there are none, they are damaged, or of a later format.
+    """
+    folder = Path(path)
+    manifest = _read_manifest(folder)
+    try:
+        payload = (folder / _TENSORS).read_bytes()
+    except OSError as error:
+        raise ArtefactError(
+            f"it cannot be read ({error.strerror or error})", where=folder / _TENSORS, remedy=_AGAIN
+        ) from error
+    if hashlib.sha256(payload).hexdigest() != manifest.get("tensors_sha256"):
+        raise ArtefactError(
+            "the file is cut short or not the one that was saved with the manifest (its checksum differs)",
+            where=folder / _TENSORS,
+            remedy=_AGAIN,
+        )
+    try:
+        tensors = dict(safetensors.numpy.load(payload))
+        held = manifest["canaries"]
+        canaries = Canaries(tuple(held["ids"]), tensors.pop("canaries"), tuple(held["texts"]))
+        weights = {name.removeprefix("head."): array for name, array in tensors.items()}
+        plain = {name: manifest[name] for name in _PLAIN}
+        return SignedArtefact(**plain, weights=weights, canaries=canaries, record=manifest["record"], folder=folder)
+    except (LookupError, TypeError, ValueError, safetensors.SafetensorError) as error:
+        raise ArtefactError(
+            f"the manifest and the tensors do not make a head ({error})", where=folder / _MANIFEST, remedy=_AGAIN
+        ) from error
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / _MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArtefactError(
+            f"there is no head here ({error.strerror or error})",
+            where=path,
+            remedy="Name a folder that 'askew train-late' wrote",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(f"the manifest is not JSON ({error})", where=path, remedy=_AGAIN) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise ArtefactError(
+            "this is not the manifest of a head", where=path, remedy="Name a folder that 'askew train-late' wrote"
+        )
+    if manifest.get("format_version") != _VERSION:
+        raise ArtefactError(
+            f"the head has format {manifest.get('format_version')}, this askew ({__version__}) reads {_VERSION}",
+            where=path,
+            remedy="Upgrade askew, or train it again with this one",
+        )
+    return manifest
+
+
+def _refuse_foreign(folder: Path) -> None:
+    try:
+        names = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
+    except OSError as error:
+        raise OutputError(
+            f"it cannot be looked into ({error.strerror or error})", where=folder, remedy="Name another folder"
+        ) from error
+    if names and not {_MANIFEST, _TENSORS} <= names <= {_MANIFEST, _TENSORS, _ENCODER}:
+        raise OutputError(
+            "the folder holds other things than a head",
+            where=folder,
+            remedy="Name a new folder, or one that holds a head to replace",
+        )

