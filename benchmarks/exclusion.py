@@ -317,7 +317,7 @@ def main() -> None:
                 "SemAntoNeg strict 0.333, pairwise 0.5; condaqa-neg pairwise 0.5.",
             )
         )
-    settings = {"model": Path(given.model).name, "depth": DEPTH, "passages": given.passages, "short": given.short}
+    settings = {"encoder": "minilm-l6", "depth": DEPTH, "passages": given.passages, "short": given.short}
     study = Study(
         name="exclusion",
         title="Saying what one does not want",
