@@ -281,7 +281,7 @@ def twins(data: Path, name: str, kept: Kept, passages: int) -> list[list[Any]]:
             f"MaxSim, excluding at {weight:g}": ranked(plain | scored(excluding(without, unwanted, weight=weight)))
             for weight in (0.5, 1.0)
         },
-        "MaxSim, demoted: 0.5 deviations": demote(ranked(plain), unwanted, documents).run,
+        "MaxSim, demoted: 0.5 deviations": demote(ranked(plain), unwanted, documents, deviations=0.5).run,
     }
     table = []
     for system, run in systems.items():
@@ -317,7 +317,7 @@ def main() -> None:
                 "SemAntoNeg strict 0.333, pairwise 0.5; condaqa-neg pairwise 0.5.",
             )
         )
-    settings = {"model": Path(given.model).name, "depth": DEPTH, "passages": given.passages, "short": given.short}
+    settings = {"encoder": "minilm-l6", "depth": DEPTH, "passages": given.passages, "short": given.short}
     study = Study(
         name="exclusion",
         title="Saying what one does not want",

@@ -95,7 +95,7 @@ def demote(
     documents: TokenEmbeddings,
     *,
     depth: int = 100,
-    deviations: float = 0.5,
+    deviations: float = 0.75,
     most: int | None = None,
 ) -> Demoted:
     """Move documents of the shortlist that hold the unwanted part below all others of their query.
