@@ -92,14 +92,14 @@ def reproduce(
         )
     chosen = tuple(sets or ()), tuple(encoder or ())
     with progress_bar(quiet) as named:
-        done = [
-            _era(data or Path(), *chosen, seed, quick, not no_recipes, named)
-            if name == StudyName.ERA
-            _negation(seed, quick, full, device, named)
-            if name == StudyName.NEGATION
-            else _run(name, data or Path(), *chosen, seed, quick, named)
-            for name in dict.fromkeys(studies)
-        ]
+        done = []
+        for name in dict.fromkeys(studies):
+            if name == StudyName.ERA:
+                done.append(_era(data or Path(), *chosen, seed, quick, not no_recipes, named))
+            elif name == StudyName.NEGATION:
+                done.append(_negation(seed, quick, full, device, named))
+            else:
+                done.append(_run(name, data or Path(), *chosen, seed, quick, named))
     written = [path for study in done for path in study.write(output)]
     if as_json:
         emit_json({"studies": [study.to_json() for study in done], "files": [str(path) for path in written]})
