@@ -5,6 +5,7 @@ from askew.late.codes import DigitCode, OneHotCode, choose_code
 from askew.late.constructions import sparse_documents, sparse_queries, unpreservable_pair
 from askew.late.maxsim import Match, explain, maxsim, maxsim_pairs
 from askew.late.search import MaxSimScorer, search
+from askew.late.torch_maxsim import TorchMaxSim
 
 __all__ = [
     "BooleanIndex",
@@ -14,6 +15,7 @@ __all__ = [
     "MaxSimScorer",
     "OneHotCode",
     "Query",
+    "TorchMaxSim",
     "all_of",
     "any_of",
     "choose_code",
