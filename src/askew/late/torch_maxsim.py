@@ -77,7 +77,7 @@ class TorchMaxSim:
             for rows, least, most in self._found(scan, asked):
                 for query in np.flatnonzero(np.any(least < most, axis=1)):
                     open_ = np.flatnonzero(least[query] < most[query])
-                    least[query, open_] = scan.scores_of(asked.only(query), rows[open_])
+                    least[query, open_] = scan.scores_of(asked.only(int(query)), rows[open_])
                 scores[part, rows] = least
         return scores / queries.lengths[:, None] if mean else scores
 
