@@ -37,12 +37,14 @@ class Scan:
         corpus: m documents.
         finder: what multiplies blocks.
         budget: bytes of scratch, of all threads together.
+        workers: threads, as many as the BLAS may use.
     """
 
     queries: TokenEmbeddings
     corpus: Corpus
     finder: Finder
     budget: int
+    workers: int
 
     @classmethod
     def prepare(
@@ -63,7 +65,7 @@ class Scan:
         corpus = Corpus.prepare(queries, documents)
         products = len(queries.tokens) * len(documents.tokens) if products is None else products
         made = kernels(corpus.narrow_type, worth=products * documents.dim >= _WORTH_COMPILING)
-        return cls(queries, corpus, Blas() if made is None else Fused(made), budget)
+        return cls(queries, corpus, Blas() if made is None else Fused(made), budget, blas_threads())
 
     def ask(self, part: slice) -> Asked:
         """Some queries, made ready."""
@@ -80,7 +82,7 @@ class Scan:
     def over_documents(
         self, work: Callable[[Block], _Result], asked: Asked, rows: IntArray | None = None
     ) -> Iterator[tuple[IntArray, _Result]]:
-        """Some work on blocks of documents, side by side on as many threads as the BLAS may use.
+        """Some work on blocks of documents, side by side on the threads there are.
 
         Args:
             work: what to do with a block.
@@ -90,18 +92,18 @@ class Scan:
         Yields:
             The documents of a block, and what the work gave, in order.
         """
-        corpus, workers = self.corpus, blas_threads()
+        corpus = self.corpus
         room = self.finder.room(asked)
         chosen = corpus.filled if rows is None else rows
         lengths = corpus.documents.lengths[chosen]
         costs = room.token * lengths + room.document
         whole, tokens = int(costs.sum()), int(lengths.sum())
-        most = min(self.budget // workers, room.most * whole // max(1, tokens))
+        most = min(self.budget // self.workers, room.most * whole // max(1, tokens))
         if whole <= most:  # threads would cost more than they bring
             if len(chosen):
                 yield chosen, work(corpus.block(chosen))
             return
-        with side_by_side(workers) as each:
+        with side_by_side(self.workers) as each:
             yield from each(lambda part: (part, work(corpus.block(part))), _runs(chosen, costs, most))
 
     def settled(self, asked: Asked, block: Block) -> Float64Array:
