@@ -11,7 +11,7 @@ import pytest
 from askew.data import EmbeddingSet
 from askew.errors import DimensionError, EmbeddingError, InputError, MatchError, ParameterError
 from askew.estimators import align, fused
-from askew.estimators.align import own_alone, ridge_maps
+from askew.estimators.align import RidgePath, own_alone
 from askew.estimators.pairs import PairMoments, Pairs
 from askew.linalg.fixed import Float64Array
 
@@ -65,30 +65,64 @@ def test_the_map_is_that_of_least_squares(shape: tuple[int, int, int], strength:
 
 def test_one_decomposition_serves_every_strength() -> None:
     x, y = (unit(side) for side in views(80, 6, 4))
-    for strength, mapped in zip((1e-3, 1.0), ridge_maps(PairMoments.of(x, y), (1e-3, 1.0)), strict=True):
-        np.testing.assert_allclose(mapped, by_rows(x, y, strength), atol=1e-10)
+    path = RidgePath.of(PairMoments.of(x, y))
+    for strength in (1e-3, 1.0):
+        np.testing.assert_allclose(path.at(strength), by_rows(x, y, strength), atol=1e-10)
 
 
-def test_the_strength_is_the_best_on_held_out_documents() -> None:
-    """By reading the held-out rows, which `align` does not do again."""
-    x, y = views(300, 20, 8, noise=2.0)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_strength_keeps_what_held_out_documents_find(seed: int) -> None:
+    """By reading the rows one by one."""
+    x, y = views(300, 20, 8, noise=2.0, seed=seed)
     strengths = (1e-5, 1e-3, 1e-2, 0.1, 1.0)
-    pairs = Pairs.build(*sets(x, y))
-    held = pairs.held_out
+    held = Pairs.build(*sets(x, y)).held_out
     assert 10 <= held.sum() <= 50
     rows = unit(x), unit(y)
 
+    def mapped(strength: float) -> Any:
+        return rows[0][held] @ by_rows(rows[0][~held], rows[1][~held], strength)
+
     def explained(strength: float) -> float:
-        mapped = rows[0][held] @ by_rows(rows[0][~held], rows[1][~held], strength)
-        return float(np.sum(mapped * rows[1][held]) ** 2 / np.sum(mapped**2) / held.sum())
+        return float(np.sum(mapped(strength) * rows[1][held]) ** 2 / np.sum(mapped(strength) ** 2) / held.sum())
+
+    def kept(strength: float) -> list[int]:
+        near = [
+            {place for place, _ in sorted(enumerate(scores), key=lambda one: -one[1])[:10]}
+            for asked in (mapped(strength), rows[1][held])
+            for scores in (asked @ rows[1][~held].T).tolist()
+        ]
+        half = len(near) // 2
+        return [len(one & other) for one, other in zip(near[:half], near[half:], strict=True)]
 
     found = align(*sets(x, y), strengths=strengths)
-    assert found.strength == max(strengths, key=explained)
+    least_pull = [strength for strength in strengths if strength <= max(strengths, key=explained)]
+    best = max(least_pull, key=lambda strength: sum(kept(strength)))
+
+    def lost(strength: float) -> Any:
+        return np.array(kept(best)) - np.array(kept(strength))
+
+    within = [one for one in least_pull if lost(one).mean() <= lost(one).std(ddof=1) / np.sqrt(held.sum())]
+    assert found.strength == max(within)
     assert found.explained == pytest.approx(explained(found.strength))
     judged = rows[0][held] @ found.judged
     cosines = np.sum(judged * rows[1][held], axis=1) / np.linalg.norm(judged, axis=1)
     assert found.cosine == pytest.approx(cosines.mean())
     assert len(found.held_out) == held.sum()
+
+
+def test_where_every_document_is_near_the_one_that_explains_most_is_taken() -> None:
+    x, y = views(11, 6, 4, noise=1.0)
+    seed, held = next(
+        (seed, held) for seed in range(50) for held in [Pairs.build(*sets(x, y), seed=seed).held_out] if held.any()
+    )
+    rows, strengths = (unit(x), unit(y)), (1e-3, 0.1, 1.0)
+    assert len(x) - held.sum() <= 10
+
+    def explained(strength: float) -> float:
+        mapped = rows[0][held] @ by_rows(rows[0][~held], rows[1][~held], strength)
+        return float(np.sum(mapped * rows[1][held]) / np.linalg.norm(mapped))
+
+    assert align(*sets(x, y), strengths=strengths, seed=seed).strength == max(strengths, key=explained)
 
 
 @pytest.mark.parametrize("method", ["ridge", "procrustes"])

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy.linalg
 
 from askew.data import EmbeddingSet
 from askew.errors import DimensionError, InputError, ParameterError
+from askew.estimators.evidence import standard_error
 from askew.estimators.pairs import PairMoments, Pairs
 from askew.linalg import one_thread, row_dots, row_norms, svd, symmetric_eigen
-from askew.linalg.fixed import Float64Array
+from askew.linalg.fixed import BoolArray, Float32Array, Float64Array, FloatArray
 from askew.operators import Dense, Identity, Stacked, Zero
 from askew.protocols import Progress
 
@@ -21,11 +23,11 @@ __all__ = [
     "BETA",
     "Alignment",
     "Method",
+    "RidgePath",
     "align",
     "check_method",
     "fused",
     "own_alone",
-    "ridge_maps",
 ]
 
 Method = Literal["ridge", "procrustes"]
@@ -39,6 +41,8 @@ BETA = 0.25
 _UNJUDGED = 0.01
 # Products of unit rows whose mean is below it are what centring leaves of equal rows.
 _ROUNDING = 1e-12
+# Held-out documents that ask, those that they ask among, and how many of these count: what retention is told by.
+_ASKED, _AMONG, _DEPTH = 200, 2000, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +105,13 @@ def align(
         Σ_i ‖Aᵀx_i - y_i‖² + λ n ‖A‖²_F          A = (XᵀX + nλI)⁻¹ XᵀY
 
     or, orthogonal, the first sum alone over AᵀA = I: A = UVᵀ of the decomposition UΣVᵀ = XᵀY (Procrustes). A tenth
-    of the documents, by a hash of their ids, chooses λ: the one whose map, at its best scale, leaves least of them
-    unexplained. All of that is found from sums of products, in one pass over the rows (a second one measures norms
-    and cosines), and every λ from one decomposition. The map that is returned is learned from all.
+    of the documents, by a hash of their ids, is held out and chooses λ: they stand for queries, and what counts is how
+    many of the ten documents that their own target vectors find their mapped ones find too (at most 200 ask, among at
+    most 2,000 that the map has learned from). The largest λ within one standard error of the best is taken, as queries
+    lie farther from the documents than these do. Only λ up to the one that explains most of the held-out vectors are
+    tried: ranking wants less pull, as near documents differ where vectors vary little. Moments are sums, gathered in
+    one pass over the rows (a second one measures norms and cosines), and every λ comes from one decomposition. The map
+    that is returned is learned from all.
 
     Args:
         source: documents by the encoder of queries, (·, d_query).
@@ -135,15 +143,18 @@ def align(
     with one_thread():
         known, held = pairs.moments()
         _tell(progress, 1)
-        strength = _choose(known, held, strengths, centre) if method == "ridge" else None
         parts = known if held.count == 0 else known + held
-        maps = [_solve(one, method, strength, centre) for one in (known, parts)]
-        judged, whole, cosine = _measured(pairs, *maps)
+        sides = [_about(one, centre) for one in (known, parts)]
+        strength = _chosen(pairs, sides[0], _about(held, centre), sorted(strengths)) if method == "ridge" else None
+        maps = [_orthogonal(one) if strength is None else _ridge(one, strength) for one in sides]
+        judged, whole_map, cosine = _measured(pairs, *maps)
         _tell(progress, 2)
     explained = _explained(judged, _about(held, centre)) if held.count else None
     names = source.encoder, target.encoder
     held_ids, count = pairs.held_ids, len(pairs)
-    return Alignment(whole, judged, method, centre, strength, cosine, explained, count, held_ids, pairs.copies, *names)
+    return Alignment(
+        whole_map, judged, method, centre, strength, cosine, explained, count, held_ids, pairs.copies, *names
+    )
 
 
 def check_method(method: str, d_query: int, d_document: int, strengths: Sequence[float] = ALIGN_STRENGTHS) -> None:
@@ -186,55 +197,116 @@ def own_alone(alignment: Alignment) -> Stacked:
     return Stacked((Identity(d_document), Zero(d_query, d_document)))
 
 
-def ridge_maps(moments: PairMoments, strengths: Sequence[float]) -> list[Float64Array]:
-    """A at every strength, (d_query, d_document), from one decomposition.
+@dataclass(frozen=True, eq=False)
+class RidgePath:
+    """The ridge maps of n pairs at every strength, from one decomposition XᵀX = V diag(e) Vᵀ.
 
-    Args:
-        moments: of n pairs.
-        strengths: λ, per pair.
+    Attributes:
+        count: n.
+        values: (d_query,) e, not below 0.
+        axes: (d_query, d_query) V.
+        loadings: (d_query, d_document) VᵀXᵀY.
     """
-    values, axes = symmetric_eigen(moments.source)
-    loadings = axes.T @ moments.cross
-    return [axes @ (_shrinkage(values, moments.count, strength)[:, None] * loadings) for strength in strengths]
+
+    count: int
+    values: Float64Array
+    axes: Float64Array
+    loadings: Float64Array
+
+    @classmethod
+    def of(cls, moments: PairMoments) -> RidgePath:
+        """From the sums of n pairs.
+
+        Raises:
+            InputError: the two sides do not vary together.
+        """
+        _check_related(moments)
+        values, axes = symmetric_eigen(moments.source)
+        return cls(moments.count, np.maximum(values, 0.0), axes, axes.T @ moments.cross)
+
+    def at(self, strength: float) -> Float64Array:
+        """(d_query, d_document) the map A at a pull of λ per pair."""
+        return np.asarray(self.axes @ (self.shrinkage(strength)[:, None] * self.loadings))
+
+    def shrinkage(self, strength: float) -> Float64Array:
+        """(d_query,) one over an eigenvalue and its pull."""
+        return np.asarray(1 / (self.values + max(self.count, 1) * strength))
 
 
-def _shrinkage(values: Float64Array, count: int, strength: float) -> Float64Array:
-    """(d_query,) one over an eigenvalue and its pull; rounding below 0 counts as 0."""
-    return np.asarray(1 / (np.maximum(values, 0.0) + max(count, 1) * strength))
+def _ridge(moments: PairMoments, strength: float) -> Float64Array:
+    """The map at one strength: a Cholesky factor costs a tenth of a decomposition."""
+    _check_related(moments)
+    pulled = moments.source + max(moments.count, 1) * strength * np.eye(len(moments.source))
+    try:
+        return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(pulled), moments.cross))
+    except scipy.linalg.LinAlgError:  # a pull that is lost in the rounding
+        return RidgePath.of(moments).at(strength)
 
 
-def _choose(known: PairMoments, held: PairMoments, strengths: Sequence[float], centre: bool) -> float:
-    """The λ whose map explains most of the held-out documents, from their sums alone; of equals, the largest."""
+def _chosen(pairs: Pairs, known: PairMoments, held: PairMoments, strengths: Sequence[float]) -> float:
+    """The largest of ascending λ that keeps as much of what held-out documents find as the best, but for the noise."""
     if held.count == 0:
         return min(strengths, key=lambda strength: abs(np.log(strength / _UNJUDGED)))
-    known, held = _about(known, centre), _about(held, centre)
-    values, axes = symmetric_eigen(known.source)
-    loadings = axes.T @ known.cross
-    overlap = np.sum(loadings * (axes.T @ held.cross), axis=1)
-    energy = (axes.T @ held.source @ axes) * (loadings @ loadings.T)
-    found = {}
+    if len(strengths) == 1:
+        return strengths[0]
+    path = RidgePath.of(known)
+    explained = _explained_by(path, held, strengths)
+    most = max(range(len(strengths)), key=lambda place: (explained[place], place))
+    kept = _kept(pairs, path, strengths[: most + 1])
+    lost = kept[np.argmax(kept.sum(axis=1))] - kept
+    return strengths[int(np.flatnonzero([gap.mean() <= standard_error(gap) for gap in lost])[-1])]
+
+
+def _explained_by(path: RidgePath, held: PairMoments, strengths: Sequence[float]) -> list[float]:
+    """√R² of every map at its best scale on held-out documents, but for a factor, from their sums alone."""
+    overlap = np.sum(path.loadings * (path.axes.T @ held.cross), axis=1)
+    energy = (path.axes.T @ held.source @ path.axes) * (path.loadings @ path.loadings.T)
+    found = []
     for strength in strengths:
-        weight = _shrinkage(values, known.count, strength)
+        weight = path.shrinkage(strength)
         size = float(weight @ energy @ weight)
-        found[strength] = float(weight @ overlap) / np.sqrt(size) if size > 0 else 0.0
-    return max(found, key=lambda strength: (found[strength], strength))
+        found.append(float(weight @ overlap) / np.sqrt(size) if size > 0 else 0.0)
+    return found
 
 
-def _about(moments: PairMoments, centre: bool) -> PairMoments:
-    return moments.centred() if centre else moments
+def _kept(pairs: Pairs, path: RidgePath, strengths: Sequence[float]) -> Float64Array:
+    """(S, n) for every map and held-out document: how many are near its own vector and near its mapped one."""
+    asked, own = pairs.sample(_ASKED, held_out=True)
+    _, index = pairs.sample(_AMONG, held_out=False)
+    turned, documents, depth = _narrow(asked @ path.axes), _narrow(index).T, min(_DEPTH, len(index))
+    near = _nearest(_narrow(own) @ documents, depth)
+    found = np.empty((len(strengths), len(asked)))
+    for place, strength in enumerate(strengths):
+        mapped = turned @ _narrow(path.shrinkage(strength)[:, None] * path.loadings)
+        found[place] = np.sum(near & _nearest(mapped @ documents, depth), axis=1)
+    return found
 
 
-def _solve(moments: PairMoments, method: Method, strength: float | None, centre: bool) -> Float64Array:
-    count, moments = moments.count, _about(moments, centre)
-    if np.linalg.norm(moments.cross) <= _ROUNDING * count:
+def _nearest(scores: FloatArray, depth: int) -> BoolArray:
+    """(n, m) the best of each row, and those that equal the last of them."""
+    return np.asarray(scores >= np.partition(scores, -depth, axis=1)[:, -depth, None])
+
+
+def _narrow(rows: Float64Array) -> Float32Array:
+    return rows.astype(np.float32)
+
+
+def _orthogonal(moments: PairMoments) -> Float64Array:
+    _check_related(moments)
+    left, _, right = svd(moments.cross)
+    return np.asarray(left @ right.T)
+
+
+def _check_related(moments: PairMoments) -> None:
+    if np.linalg.norm(moments.cross) <= _ROUNDING * moments.count:
         raise InputError(
             "nothing of one encoder's vectors tells of the other's",
             remedy="Check that both embedded the same documents under the same ids, or do not centre",
         )
-    if method == "procrustes" or strength is None:
-        left, _, right = svd(moments.cross)
-        return np.asarray(left @ right.T)
-    return ridge_maps(moments, [strength])[0]
+
+
+def _about(moments: PairMoments, centre: bool) -> PairMoments:
+    return moments.centred() if centre else moments
 
 
 def _measured(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
+import numpy.typing as npt
 
 from askew._blocks import blocks
 from askew.data import EmbeddingSet, stable_hash
@@ -99,6 +100,7 @@ class Pairs:
         source_rows: (n,) rows of the first.
         target_rows: (n,) rows of the second, of the same documents.
         held_out: (n,) True for documents to judge by; all False where there are too few.
+        order: (n,) hashes of their ids.
         left_out: how many common documents have a zero vector.
         copies: how many are copies of one that is kept.
     """
@@ -108,6 +110,7 @@ class Pairs:
     source_rows: IntArray
     target_rows: IntArray
     held_out: BoolArray
+    order: npt.NDArray[np.uint64]
     left_out: int
     copies: int
 
@@ -143,11 +146,12 @@ class Pairs:
             )
         first = _distinct(source, target, rows[0][whole], rows[1][whole])
         kept = np.flatnonzero(whole)[first]
-        held = np.array([stable_hash(common[row], f"held-{seed}") % _HELD_OUT == 0 for row in kept], dtype=bool)
+        order = np.array([stable_hash(common[row], f"held-{seed}") for row in kept], dtype=np.uint64)
+        held = order % _HELD_OUT == 0
         if not 0 < held.sum() < len(held):
             held[:] = False
         left_out = len(common) - int(whole.sum())
-        return cls(source, target, rows[0][kept], rows[1][kept], held, left_out, int(whole.sum()) - len(kept))
+        return cls(source, target, rows[0][kept], rows[1][kept], held, order, left_out, int(whole.sum()) - len(kept))
 
     def __len__(self) -> int:
         return len(self.source_rows)
@@ -162,6 +166,12 @@ class Pairs:
         for part in blocks(len(self), _ROWS):
             rows = self.source_rows[part], self.target_rows[part]
             yield unit_rows(self.source, rows[0]), unit_rows(self.target, rows[1]), self.held_out[part]
+
+    def sample(self, count: int, *, held_out: bool) -> tuple[Float64Array, Float64Array]:
+        """Unit rows of both sides, of the first `count` by hash of the documents held out, or of the others."""
+        there = np.flatnonzero(self.held_out == held_out)
+        rows = there[np.argsort(self.order[there], kind="stable")[:count]]
+        return unit_rows(self.source, self.source_rows[rows]), unit_rows(self.target, self.target_rows[rows])
 
     def moments(self) -> tuple[PairMoments, PairMoments]:
         """Of the documents to learn from, and of those held out, in one pass."""
