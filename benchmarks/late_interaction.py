@@ -4,8 +4,9 @@
 
 Ragged documents of 48 to 312 tokens (mean 180), queries of 32; unit rows, float32, seed 0. Every repeat runs
 all systems in turn, so that what else runs on the machine meets all of them. Prints medians of wall and of CPU
-seconds, the ratio of each to the GEMM, the peak of what search allocates, the time to a first result in a fresh
-process, and the machine. maxsim-cpu is timed where it is installed (pip install maxsim-cpu).
+seconds, the ratio of each to the GEMM and to the peer, the rate at which one thread reads the tokens, the peak of what
+search allocates, the time to a first result in a fresh process, and the machine. maxsim-cpu and the compiled loops are
+timed where they are installed (the extras bench and fast).
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import time
 import tracemalloc
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -30,20 +33,21 @@ from askew._blocks import DEFAULT_BUDGET
 from askew.data import TokenEmbeddings
 from askew.data.ragged import running_count
 from askew.late import maxsim, search
-from askew.late.maxsim import over_documents, query_blocks
-from askew.late.prepared import Asked, Block, Corpus
-from askew.late.routes import Scratch
+from askew.late.kernels import kernels
+from askew.late.prepared import Asked, Block
+from askew.late.routes import Blas
+from askew.late.scan import Scan
 
 QUERY_TOKENS = 32
 FIRST = """
-import time; begin = time.perf_counter()
+import time
 import numpy as np
 from askew.data import TokenEmbeddings
 from askew.late import search
-rng = np.random.default_rng(0)
-flat = rng.normal(size=(1000 * 180, 128)).astype(np.float32)
+count = {count}
+flat = np.random.default_rng(0).standard_normal((count * 180, 128), dtype=np.float32)
+documents = TokenEmbeddings(range(count), flat, np.arange(0, count * 180 + 1, 180))
 made = time.perf_counter()
-documents = TokenEmbeddings(range(1000), flat, np.arange(0, 180_001, 180))
 search(TokenEmbeddings(["q"], flat[:32], [0, 32]), documents, k=10)
 print(time.perf_counter() - made)
 """
@@ -58,16 +62,21 @@ def unit_tokens(rng: np.random.Generator, lengths: Any, dim: int, *, signed: boo
 
 
 def same_blocks(queries: TokenEmbeddings, documents: TokenEmbeddings) -> None:
-    """The products alone, on the blocks and threads that search uses, nothing kept."""
-    corpus, scratch = Corpus.prepare(documents, queries), Scratch()
-    for part in query_blocks(queries, DEFAULT_BUDGET):
-        asked = corpus.ask(queries, part)
-        work = partial(product, scratch, asked)
-        deque(over_documents(work, corpus, asked, budget=DEFAULT_BUDGET), maxlen=0)
+    """The products alone, on the blocks and threads that search by the BLAS uses, nothing kept."""
+    blas = Blas()
+    scan = replace(Scan.prepare(queries, documents, DEFAULT_BUDGET), finder=blas)
+    for _, asked in scan.query_blocks():
+        deque(scan.over_documents(partial(product, blas, asked), asked), maxlen=0)
 
 
-def product(scratch: Scratch, asked: Asked, block: Block) -> None:
-    scratch.product(asked.narrow, block.narrow)
+def product(blas: Blas, asked: Asked, block: Block) -> None:
+    blas.product(asked.narrow, block.narrow)
+
+
+def without_kernels(work: Callable[[], object]) -> object:
+    """As where llvmlite is not installed."""
+    with mock.patch("askew.late.scan.kernels", return_value=None):
+        return work()
 
 
 def timed(systems: dict[str, Callable[[], object]], repeats: int) -> dict[str, tuple[float, float]]:
@@ -85,12 +94,16 @@ def timed(systems: dict[str, Callable[[], object]], repeats: int) -> dict[str, t
 
 
 def systems_of(plain: TokenEmbeddings, signed: TokenEmbeddings, queries: TokenEmbeddings) -> dict[str, Any]:
-    systems: dict[str, Any] = {
-        "GEMM, same blocks": lambda: same_blocks(queries, plain),
-        "askew search": lambda: search(queries, plain, k=10),
-        "askew signed search": lambda: search(queries, signed, k=10),
-        "askew all pairs": lambda: maxsim(queries, plain),
+    works: dict[str, Callable[[], object]] = {
+        "search": lambda: search(queries, plain, k=10),
+        "signed search": lambda: search(queries, signed, k=10),
+        "all pairs": lambda: maxsim(queries, plain),
+        "signed all pairs": lambda: maxsim(queries, signed),
     }
+    systems: dict[str, Any] = {"GEMM, same blocks": lambda: same_blocks(queries, plain)}
+    systems |= {f"{name}, by the BLAS": partial(without_kernels, work) for name, work in works.items()}
+    if kernels("float32") is not None:
+        systems |= {f"{name}, compiled": work for name, work in works.items()}
     if importlib.util.find_spec("maxsim_cpu"):
         import maxsim_cpu  # noqa: PLC0415 - a peer, where it is there
 
@@ -121,18 +134,23 @@ def main() -> None:
         with threadpool_limits(args.threads):
             rows = timed(systems_of(plain, signed, queries), args.repeats)
         print(f"{batch} queries of {QUERY_TOKENS} tokens")
-        base = rows["GEMM, same blocks"]
+        base, peer = rows["GEMM, same blocks"], rows.get("maxsim-cpu", (np.nan, np.nan))
+        print(f"  {'':27s} {'wall s':>8s} {'× GEMM':>8s} {'peer ×':>8s} {'CPU s':>9s} {'× GEMM':>8s} {'peer ×':>8s}")
         for name, (wall, cpu) in rows.items():
-            walls, cpus = f"{wall:8.3f} s wall {wall / base[0]:5.2f} ×", f"{cpu:8.3f} s CPU {cpu / base[1]:5.2f} ×"
-            print(f"  {name:22s} {walls}   {cpus}")
+            walls = f"{wall:8.3f} {wall / base[0]:8.2f} {peer[0] / wall:8.2f}"
+            print(f"  {name:27s} {walls} {cpu:9.3f} {cpu / base[1]:8.2f} {peer[1] / cpu:8.2f}")
     tracemalloc.start()
     search(queries, signed, k=10)
     print(f"peak of a signed search: {tracemalloc.get_traced_memory()[1] / 2**20:.0f} MiB, budget 128 MiB")
     tracemalloc.stop()
-    first = subprocess.run(  # noqa: S603 - this interpreter, on the text above
-        [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
-    ).stdout
-    print(f"first search in a fresh process, 1,000 documents × 180 tokens: {float(first):.3f} s")
+    begin = time.process_time()
+    plain.tokens.max()
+    print(f"one thread reads {plain.tokens.nbytes / 1e9 / (time.process_time() - begin):.1f} GB/s")
+    for count in (1_000, 10_000):
+        first = subprocess.run(  # noqa: S603 - this interpreter, on the text above
+            [sys.executable, "-c", FIRST.format(count=count)], capture_output=True, text=True, check=True
+        ).stdout
+        print(f"first search in a fresh process, {count:,} documents × 180 tokens: {float(first):.3f} s")
 
 
 if __name__ == "__main__":

@@ -65,6 +65,24 @@ def test_a_query_that_only_excludes_returns_what_lacks_the_term() -> None:
     assert run.scores("q").tolist() == [1.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("k", [1, 7, 40, 300])
+def test_search_is_the_top_of_the_whole_ranking(k: int) -> None:
+    """Scores that tie, but for rounding, stand by id, also where the cut goes through them."""
+    rng = np.random.default_rng(2)
+    names = rng.permutation([f"d{row:03}" for row in range(200)])
+    documents = {
+        str(name): {str(term): 1.0 + (rng.random() < 0.1) for term in rng.permutation(TERMS[:12])[: rng.integers(0, 9)]}
+        for name in names
+    }
+    index = BooleanIndex(documents, terms=TERMS)
+    queries = {f"q{row}": all_of(*(random_clause(rng) for _ in range(rng.integers(1, 5)))) for row in range(30)}
+    run = index.search(queries, k=k)
+    for (query, held, scores), row in zip(run.items(), np.round(index.scores(queries), 9), strict=True):
+        ranked = sorted(zip(documents, row, strict=True), key=lambda pair: (-pair[1], pair[0]))[:k]
+        assert held == tuple(name for name, _ in ranked), query
+        assert scores.tolist() == [score for _, score in ranked]
+
+
 def test_terms_that_no_document_has() -> None:
     index = BooleanIndex({"a": ["x"]})
     assert index.scores({"q": all_of("nowhere"), "r": all_of(none_of("nowhere")), "s": all_of("x")}).tolist() == [

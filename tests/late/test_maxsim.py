@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +24,20 @@ from askew.linalg.fixed import Float64Array
 from askew.retrieval import rerank
 
 DTYPES = ("float16", "float32", "float64")
+ENGINES = ("blas", "compiled")
 KINDS = ("normal", "few values", "copies", "huge", "tiny", "zeros", "denormal")
+
+
+@contextmanager
+def engine(name: str) -> Iterator[None]:
+    """Products by the BLAS, as where llvmlite is not installed, or by compiled loops, however few they are."""
+    if name == "compiled":
+        pytest.importorskip("llvmlite")
+        with mock.patch("askew.late.scan._WORTH_COMPILING", 0):
+            yield
+    else:
+        with mock.patch("askew.late.scan.kernels", return_value=None):
+            yield
 
 
 def obvious(queries: TokenEmbeddings, documents: TokenEmbeddings) -> Float64Array:
@@ -90,19 +106,21 @@ def same(one: Run, other: Run) -> bool:
     return all(a[:2] == b[:2] and np.array_equal(a[2], b[2]) for a, b in pairs)
 
 
+@pytest.mark.parametrize("by", ENGINES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weights", [("", ""), ("signs", "signs"), ("weights", "weights"), ("", "signs")], ids="/".join)
 def test_all_pairs_some_pairs_and_search_are_the_reference_to_the_last_bit(
-    dtype: str, kind: str, weights: tuple[str, str]
+    dtype: str, kind: str, weights: tuple[str, str], by: str
 ) -> None:
     queries, documents = case(7, kind, dtype, weights)
     wanted = obvious(queries, documents)
-    assert np.array_equal(maxsim(queries, documents), wanted)
-    pairs = [(q, d) for q in queries.ids for d in reversed(documents.ids)]
-    assert np.array_equal(maxsim_pairs(queries, documents, pairs), wanted[:, ::-1].ravel())
-    for k in (1, 3, 20):
-        assert same(search(queries, documents, k=k), ranked(queries, documents, wanted, k))
+    with engine(by):
+        assert np.array_equal(maxsim(queries, documents), wanted)
+        pairs = [(q, d) for q in queries.ids for d in reversed(documents.ids)]
+        assert np.array_equal(maxsim_pairs(queries, documents, pairs), wanted[:, ::-1].ravel())
+        for k in (1, 3, 20):
+            assert same(search(queries, documents, k=k), ranked(queries, documents, wanted, k))
 
 
 @given(
@@ -112,14 +130,16 @@ def test_all_pairs_some_pairs_and_search_are_the_reference_to_the_last_bit(
     weights=st.tuples(*[st.sampled_from(["", "signs", "weights"])] * 2),
     budget=st.sampled_from([1, 3000, 10**6]),
     k=st.integers(1, 12),
+    by=st.sampled_from(ENGINES),
 )
 def test_no_budget_changes_a_bit(
-    seed: int, kind: str, dtype: str, weights: tuple[str, str], budget: int, k: int
+    seed: int, kind: str, dtype: str, weights: tuple[str, str], budget: int, k: int, by: str
 ) -> None:
     queries, documents = case(seed, kind, dtype, weights)
     wanted = obvious(queries, documents)
-    assert np.array_equal(maxsim(queries, documents, budget=budget), wanted)
-    assert same(search(queries, documents, k=k, budget=budget), ranked(queries, documents, wanted, k))
+    with engine(by):
+        assert np.array_equal(maxsim(queries, documents, budget=budget), wanted)
+        assert same(search(queries, documents, k=k, budget=budget), ranked(queries, documents, wanted, k))
 
 
 def large(weights: bool, dtype: str = "float32") -> tuple[TokenEmbeddings, TokenEmbeddings]:
@@ -140,27 +160,53 @@ def large(weights: bool, dtype: str = "float32") -> tuple[TokenEmbeddings, Token
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_threads_and_budgets_change_no_bit_and_search_is_the_best_of_all_pairs(weights: bool, dtype: str) -> None:
     queries, documents = large(weights, dtype)
-    scores = maxsim(queries, documents)
+    with engine("blas"):
+        scores = maxsim(queries, documents)
     wanted = ranked(queries, documents, scores, 10)
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            for budget in (2**17, 2**27):
-                assert np.array_equal(maxsim(queries, documents, budget=budget), scores)
-                assert same(search(queries, documents, k=10, budget=budget), wanted)
+    for by in ENGINES:
+        for threads in (1, 2):
+            with engine(by), threadpool_limits(threads):
+                for budget in (2**17, 2**27):
+                    assert np.array_equal(maxsim(queries, documents, budget=budget), scores)
+                    assert same(search(queries, documents, k=10, budget=budget), wanted)
     row = documents.rows(["d7"])[0]
     assert maxsim(queries, documents.take(["d7"]))[:, 0].tolist() == scores[:, row].tolist()
 
 
-def test_memory_goes_by_the_budget() -> None:
+@pytest.mark.parametrize("by", ENGINES)
+def test_memory_goes_by_the_budget(by: str) -> None:
     rng = np.random.default_rng(0)
     documents = TokenEmbeddings(range(800), rng.normal(size=(40_000, 32)).astype(np.float16), np.arange(0, 40_001, 50))
     queries = TokenEmbeddings(range(10), rng.normal(size=(320, 32)).astype(np.float16), np.arange(0, 321, 32))
     for work in (maxsim, search):
-        tracemalloc.start()
-        work(queries, documents, budget=2**22)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        with engine(by):
+            work(queries.take(["0"]), documents.take(["0"]))  # what is compiled stays
+            tracemalloc.start()
+            work(queries, documents, budget=2**22)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
         assert peak < 2**22 + 2 * 10 * 800 * 8 + 2**20, work
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 31, 32, 33, 100, 129])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_compiled_loops_take_every_dimension_and_length(dim: int, dtype: str) -> None:
+    """Rows that fill no vector, documents that fill no step, and runs of equal tokens, at which no route is sure."""
+    rng = np.random.default_rng(dim)
+
+    def made(prefix: str, lengths: list[int]) -> TokenEmbeddings:
+        flat = rng.normal(size=(sum(lengths), dim))
+        flat[1::3] = flat[::3][: len(flat[1::3])]
+        ids = [f"{prefix}{row}" for row in range(len(lengths))]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return TokenEmbeddings(ids, flat.astype(dtype), offsets, weights=rng.normal(size=len(flat)))
+
+    queries, documents = made("q", [1, 33, 5]), made("d", [1, 2, 3, 4, 7, 40])
+    with engine("compiled"):
+        assert np.array_equal(maxsim(queries, documents), obvious(queries, documents))
+        found = search(queries, documents, k=6)
+    with engine("blas"):
+        assert same(found, search(queries, documents, k=6))
 
 
 def test_equal_routes_go_to_the_lowest_token_and_its_sign_decides() -> None:

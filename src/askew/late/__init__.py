@@ -7,6 +7,7 @@ from askew.late.exclusion import Demoted, demote, excluding
 from askew.late.heads import TokenHead
 from askew.late.maxsim import Match, explain, maxsim, maxsim_pairs
 from askew.late.search import MaxSimScorer, search
+from askew.late.torch_maxsim import TorchMaxSim
 
 __all__ = [
     "BooleanIndex",
@@ -18,6 +19,7 @@ __all__ = [
     "OneHotCode",
     "Query",
     "TokenHead",
+    "TorchMaxSim",
     "all_of",
     "any_of",
     "choose_code",

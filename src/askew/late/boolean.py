@@ -26,13 +26,15 @@ from askew.data.ragged import running_count
 from askew.errors import ParameterError
 from askew.late.codes import OneHotCode
 from askew.late.maxsim import maxsim
-from askew.late.search import search
+from askew.late.search import best
 from askew.linalg.fixed import Float64Array
 
 __all__ = ["BooleanIndex", "Clause", "Query", "all_of", "any_of", "max_or", "none_of"]
 
 # A clause of b negated terms takes 2^b query tokens.
 _MOST_NEGATED = 8
+# Of scores that are ranked: what rounding costs lies far below.
+_DECIMALS = 9
 _PRIMES = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103)
 
 
@@ -193,17 +195,15 @@ class BooleanIndex:
         """The k documents that satisfy most clauses of each query, best first; ties by id.
 
         Scores are rounded to 1e-9, so that documents that satisfy as many clauses tie.
+
+        Raises:
+            ParameterError: k is below 1, or a clause has more terms than the index was made for.
         """
         tokens, constants = self.tokens(queries)
-        found = search(tokens, self.documents, k=len(self.documents))
-        ranked = {
-            query: dict(zip(names, np.round(scores + constant, 9).tolist(), strict=True))
-            for (query, names, scores), constant in zip(found.items(), constants, strict=True)
-        }
-        whole = Run(ranked)
-        return Run(
-            {query: dict(zip(names[:k], held[:k].tolist(), strict=True)) for query, names, held in whole.items()}
+        rows, scores = best(
+            tokens, self.documents, k, lambda query, scores: np.round(scores + constants[query], _DECIMALS)
         )
+        return Run.from_rows(tokens.ids, self.documents.ids, rows, scores)
 
     def _document_tokens(self, held: Mapping[str, Mapping[str, float]]) -> TokenEmbeddings:
         """Each document's terms after a zero token."""

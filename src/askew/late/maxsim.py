@@ -13,31 +13,19 @@ is no percentage. ``mean=True`` divides by that number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from askew._blocks import DEFAULT_BUDGET, rows_within
+from askew._blocks import DEFAULT_BUDGET
 from askew.data import TokenEmbeddings
-from askew.late.prepared import Asked, Block, Corpus
-from askew.late.routes import Scratch, query_sums, settle
-from askew.linalg import blas_threads, side_by_side
+from askew.late.scan import Scan
 from askew.linalg.fixed import Float64Array, IntArray
 
-__all__ = ["Match", "explain", "maxsim", "maxsim_pairs", "over_documents", "query_blocks", "scores_of"]
-
-_Result = TypeVar("_Result")
-
-# Query tokens a product: from here on a larger one runs no faster.
-_MOST_QUERY_TOKENS = 512
-# Document tokens a product, or more for few query tokens: the result stays in cache (2^20 float32 are 4 MiB).
-_MOST_DOCUMENT_TOKENS, _MOST_ENTRIES = 2048, 2**18
-# What an entry of a product costs where every token is a candidate: itself, its mark, its place and its score.
-_BYTES_AN_ENTRY = 48
+__all__ = ["Match", "explain", "maxsim", "maxsim_pairs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,11 +91,10 @@ def maxsim(
     """
     queries = queries if query_mask is None else queries.masked(query_mask)
     documents = documents if document_mask is None else documents.masked(document_mask)
-    corpus = Corpus.prepare(documents, queries)
+    scan = Scan.prepare(queries, documents, budget)
     scores = np.full((len(queries), len(documents)), -np.inf)
-    for part in query_blocks(queries, budget):
-        asked = corpus.ask(queries, part)
-        for rows, found in over_documents(partial(_scores, asked, Scratch()), corpus, asked, budget=budget):
+    for part, asked in scan.query_blocks():
+        for rows, found in scan.over_documents(partial(scan.settled, asked), asked):
             scores[part, rows] = found
     return _averaged(scores, queries.lengths[:, None]) if mean else scores
 
@@ -144,12 +131,12 @@ def maxsim_pairs(
     listed = list(pairs)
     query = queries.rows(name for name, _ in listed)
     document = documents.rows(name for _, name in listed)
-    corpus = Corpus.prepare(documents, queries)
+    products = int(queries.lengths[query] @ documents.lengths[document])
+    scan = Scan.prepare(queries, documents, budget, products=products)
     scores = np.full(len(listed), -np.inf)
     for row in np.unique(query):
-        asked = corpus.ask(queries, slice(int(row), int(row) + 1))
         places = np.flatnonzero((query == row) & (documents.lengths[document] > 0))
-        scores[places] = scores_of(asked, corpus, document[places], budget=budget)
+        scores[places] = scan.scores_of(scan.ask(slice(int(row), int(row) + 1)), document[places])
     return _averaged(scores, queries.lengths[query]) if mean else scores
 
 
@@ -171,11 +158,11 @@ def explain(queries: TokenEmbeddings, documents: TokenEmbeddings, query: str, do
     [(0, 0.2), (0, -0.9)]
     """
     one, other = queries.take([query]), documents.take([document])
-    corpus = Corpus.prepare(other, one)
-    if not len(corpus.filled):
+    scan = Scan.prepare(one, other, DEFAULT_BUDGET)
+    if not len(scan.corpus.filled):
         return ()
-    asked, block = corpus.ask(one, slice(0, 1)), corpus.block(corpus.filled)
-    routes = settle(asked, block, Scratch())
+    asked, block = scan.ask(slice(0, 1)), scan.corpus.block(scan.corpus.filled)
+    routes = scan.finder.settle(asked, block)
     weights = np.ones(len(block.tokens)) if block.weights is None else block.weights
     return tuple(
         Match(
@@ -188,71 +175,6 @@ def explain(queries: TokenEmbeddings, documents: TokenEmbeddings, query: str, do
         )
         for place in range(len(asked.tokens))
     )
-
-
-def query_blocks(queries: TokenEmbeddings, budget: int) -> Iterator[slice]:
-    """Queries that are multiplied together."""
-    most = rows_within(budget // 8, 32 * queries.dim, most=_MOST_QUERY_TOKENS)
-    for rows in _by_tokens(np.arange(len(queries)), queries.lengths, most):
-        yield slice(int(rows[0]), int(rows[-1]) + 1)
-
-
-def over_documents(
-    work: Callable[[Block], _Result],
-    corpus: Corpus,
-    asked: Asked,
-    rows: IntArray | None = None,
-    *,
-    budget: int,
-) -> Iterator[tuple[IntArray, _Result]]:
-    """Some work on blocks of documents, side by side on as many threads as the BLAS may use.
-
-    Args:
-        work: what to do with a block.
-        corpus: the documents.
-        asked: the queries.
-        rows: documents that are not empty; all of these by default.
-        budget: bytes for all threads together.
-
-    Yields:
-        The documents of a block, and what the work gave, in order.
-    """
-    workers = blas_threads()
-    count = len(asked.tokens)
-    cost = _BYTES_AN_ENTRY * count + 16 * corpus.documents.dim
-    most = rows_within(budget // workers, cost, most=max(_MOST_DOCUMENT_TOKENS, _MOST_ENTRIES // count))
-    chosen = corpus.filled if rows is None else rows
-    if int(corpus.documents.lengths[chosen].sum()) <= most:  # threads would cost more than they bring
-        if len(chosen):
-            yield chosen, work(corpus.block(chosen))
-        return
-    with side_by_side(workers) as each:
-        yield from each(
-            lambda part: (part, work(corpus.block(part))), _by_tokens(chosen, corpus.documents.lengths, most)
-        )
-
-
-def scores_of(asked: Asked, corpus: Corpus, rows: IntArray, *, budget: int) -> Float64Array:
-    """(r,) exact scores of some documents, none of them empty, for one query."""
-    found = [
-        part[0] for _, part in over_documents(partial(_scores, asked, Scratch()), corpus, asked, rows, budget=budget)
-    ]
-    return np.concatenate([np.empty(0), *found])
-
-
-def _scores(asked: Asked, scratch: Scratch, block: Block) -> Float64Array:
-    return query_sums(settle(asked, block, scratch), asked)
-
-
-def _by_tokens(rows: IntArray, lengths: IntArray, most: int) -> Iterator[IntArray]:
-    """Cut rows into runs of at most so many tokens, and at least one row."""
-    ends = np.cumsum(lengths[rows])
-    begin = 0
-    while begin < len(rows):
-        held = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, held + most, side="right")))
-        yield rows[begin:end]
-        begin = end
 
 
 def _averaged(scores: Float64Array, tokens: IntArray) -> Float64Array:

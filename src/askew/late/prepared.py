@@ -48,6 +48,15 @@ class Asked:
     error: Float64Array
     starts: IntArray
 
+    def score_error(self, weights: Float64Array | None) -> Float64Array:
+        """(n, 1) how far a score from products can lie from the exact one, if its routes are right.
+
+        Args:
+            weights: signs or weights of the documents' tokens, or None.
+        """
+        reach = np.add.reduceat(np.abs(self.weights) * self.error, self.starts)[:, None]
+        return reach if weights is None else reach * float(np.abs(weights).max())
+
     def only(self, query: int) -> Asked:
         """One query of the block."""
         end = self.starts[query + 1] if query + 1 < len(self.starts) else len(self.tokens)
@@ -97,7 +106,7 @@ class Corpus:
     filled: IntArray
 
     @classmethod
-    def prepare(cls, documents: TokenEmbeddings, queries: TokenEmbeddings) -> Corpus:
+    def prepare(cls, queries: TokenEmbeddings, documents: TokenEmbeddings) -> Corpus:
         """Check that both sides meet.
 
         Raises:

@@ -1,15 +1,17 @@
 """Which document token a query token meets: found by a fast product, settled in a fixed order.
 
 The *route* of a query token in a document is the document token of the largest similarity, of the lowest
-index among equals. `find` bounds every score from a fast product alone; `settle` gives the exact ones:
-tokens within two errors of the largest product are multiplied again by `row_dots`, whose bits depend on
-nothing but the two rows.
+index among equals. A `Finder` bounds every score from a fast product alone, and settles what is wanted
+exactly: tokens within two errors of the largest product are multiplied again by `row_dots`, whose bits
+depend on nothing but the two rows. So every finder settles the same. Here is the one that the BLAS serves;
+`askew.late.fused` has the one that is compiled.
 """
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -18,8 +20,12 @@ from askew.late.prepared import Asked, Block
 from askew.linalg import row_dots, tree_sum
 from askew.linalg.fixed import Float64Array, FloatArray, IntArray
 
-__all__ = ["Routes", "Scratch", "find", "query_sums", "settle"]
+__all__ = ["Blas", "Finder", "Room", "Routes", "query_sums"]
 
+# Document tokens a product, or more for few query tokens: the result stays in cache (2^20 float32 are 4 MiB).
+_MOST_TOKENS, _MOST_ENTRIES = 2048, 2**18
+# What an entry of a product costs where every token is a candidate: itself, its mark, its place and its score.
+_BYTES_AN_ENTRY = 48
 # Bytes of rows that are multiplied in float64 at a time: what a cache holds.
 _GATHERED = 2**20
 # Entries of a product that are compared at a time: they and their floors stay in the nearest large cache.
@@ -40,12 +46,88 @@ class Routes:
     token: IntArray
     contribution: Float64Array
 
+    @classmethod
+    def of(cls, asked: Asked, block: Block, similarity: Float64Array, token: IntArray) -> Routes:
+        """Multiply (t, f) similarities by the signs or weights of both tokens."""
+        contribution = similarity * asked.weights[:, None]
+        if block.weights is not None:
+            contribution *= block.weights[token]
+        return cls(similarity, token, contribution)
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a block of documents may hold and takes.
+
+    Attributes:
+        token: bytes a document token.
+        document: bytes a document.
+        most: tokens beyond which a larger block runs no faster.
+    """
+
+    token: int
+    document: int
+    most: int
+
+
+class Finder(Protocol):
+    """Multiplies a block of queries with a block of documents, on any thread."""
+
+    def room(self, asked: Asked) -> Room:
+        """What a block of documents takes under these queries."""
+        ...
+
+    def bounds(self, asked: Asked, block: Block) -> tuple[Float64Array, Float64Array]:
+        """(n, f) bounds of the scores of n queries and f documents: none is below the first or above the second."""
+        ...
+
+    def settle(self, asked: Asked, block: Block) -> Routes:
+        """Exact routes and contributions, the same to the last bit whatever stands beside a pair."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
-class Scratch:
-    """A place for products, one a thread, so that no block asks the system for memory again."""
+class Blas:
+    """Products by numpy's BLAS, stored, and looked through by numpy.
+
+    Attributes:
+        held: a place for products, one a thread, so that no block asks the system for memory again.
+    """
 
     held: threading.local = field(default_factory=threading.local)
+
+    def room(self, asked: Asked) -> Room:
+        """A product that stays in cache."""
+        count, dim = asked.tokens.shape
+        return Room(_BYTES_AN_ENTRY * count + 16 * dim, 0, max(_MOST_TOKENS, _MOST_ENTRIES // count))
+
+    def bounds(self, asked: Asked, block: Block) -> tuple[Float64Array, Float64Array]:
+        """From the largest products; where a route is not sure, over all that are left open."""
+        products = self.product(asked.narrow, block.narrow)
+        largest = np.maximum.reduceat(products, block.starts, axis=1)
+        reach = asked.score_error(block.weights)
+        if block.weights is None:
+            middle = np.add.reduceat((asked.weights * asked.unit)[:, None] * largest, asked.starts, axis=0)
+            return middle - reach, middle + reach
+        least, most = _weighted(asked, block, products, largest)
+        low = np.add.reduceat(least, asked.starts, axis=0) - reach
+        high = low + 2 * reach if most is least else np.add.reduceat(most, asked.starts, axis=0) + reach
+        return low, high
+
+    def settle(self, asked: Asked, block: Block) -> Routes:
+        """Every token that can be a route is multiplied again."""
+        products = self.product(asked.narrow, block.narrow)
+        largest = np.maximum.reduceat(products, block.starts, axis=1)
+        close = _Close.of(asked, block, products, largest)
+        exact = _exact(asked, block, close)
+        if len(exact) == largest.size:
+            best, route = exact, close.token
+        else:
+            starts = close.starts()
+            best = np.maximum.reduceat(exact, starts)
+            place = np.where(exact == best[close.pair], np.arange(len(exact)), len(exact))
+            route = close.token[np.minimum.reduceat(place, starts)]
+        return Routes.of(asked, block, best.reshape(largest.shape), route.reshape(largest.shape))
 
     def product(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Left · rightᵀ, good until the next call on this thread."""
@@ -93,51 +175,6 @@ class _Close:
     def starts(self) -> IntArray:
         """(t · f,) where each pair begins."""
         return np.flatnonzero(np.concatenate([[True], self.pair[1:] != self.pair[:-1]]))
-
-
-def find(asked: Asked, block: Block, scratch: Scratch) -> tuple[Float64Array, Float64Array]:
-    """Bounds of the scores of n queries and f documents, from one fast product.
-
-    Args:
-        asked: n queries.
-        block: f documents.
-        scratch: where the product goes.
-
-    Returns:
-        low: (n, f) no settled score is below it.
-        high: (n, f) none is above it.
-    """
-    products = scratch.product(asked.narrow, block.narrow)
-    largest = np.maximum.reduceat(products, block.starts, axis=1)
-    reach = np.add.reduceat(np.abs(asked.weights) * asked.error, asked.starts)[:, None]
-    if block.weights is None:
-        middle = np.add.reduceat((asked.weights * asked.unit)[:, None] * largest, asked.starts, axis=0)
-        return middle - reach, middle + reach
-    least, most = _weighted(asked, block, products, largest)
-    reach *= float(np.abs(block.weights).max())
-    low = np.add.reduceat(least, asked.starts, axis=0) - reach
-    high = low + 2 * reach if most is least else np.add.reduceat(most, asked.starts, axis=0) + reach
-    return low, high
-
-
-def settle(asked: Asked, block: Block, scratch: Scratch) -> Routes:
-    """Exact routes and contributions, the same to the last bit whatever stands beside a pair."""
-    products = scratch.product(asked.narrow, block.narrow)
-    largest = np.maximum.reduceat(products, block.starts, axis=1)
-    close = _Close.of(asked, block, products, largest)
-    exact = _exact(asked, block, close)
-    if len(exact) == largest.size:
-        best, route = exact, close.token
-    else:
-        starts = close.starts()
-        best = np.maximum.reduceat(exact, starts)
-        place = np.where(exact == best[close.pair], np.arange(len(exact)), len(exact))
-        route = close.token[np.minimum.reduceat(place, starts)]
-    route, similarity = route.reshape(largest.shape), best.reshape(largest.shape)
-    contribution = similarity * asked.weights[:, None]
-    if block.weights is not None:
-        contribution *= block.weights[route]
-    return Routes(similarity, route, contribution)
 
 
 def query_sums(routes: Routes, asked: Asked) -> Float64Array:

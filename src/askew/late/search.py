@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +13,16 @@ import numpy.typing as npt
 from askew._blocks import DEFAULT_BUDGET
 from askew.data import Run, TokenEmbeddings
 from askew.errors import ParameterError
-from askew.late.maxsim import maxsim_pairs, over_documents, query_blocks, scores_of
-from askew.late.prepared import Asked, Corpus
-from askew.late.routes import Scratch, find
+from askew.late.candidates import Candidates, Final
+from askew.late.maxsim import maxsim_pairs
+from askew.late.prepared import Asked
+from askew.late.scan import Scan
 from askew.linalg.fixed import Float64Array, IntArray
 
-__all__ = ["MaxSimScorer", "search"]
+__all__ = ["MaxSimScorer", "best", "search"]
 
-# Candidates that may gather, a query and in all, before they are pruned.
-_LOOSE, _LOOSE_IN_ALL = 4, 4096
+# Blocks of documents, and bounds of the scores of some queries with them.
+Bounds: TypeAlias = Callable[[Scan, Asked], Iterator[tuple[IntArray, tuple[Float64Array, Float64Array]]]]
 
 
 def search(
@@ -61,16 +63,9 @@ def search(
     >>> search(TokenEmbeddings(["q"], np.eye(3)[1:], [0, 2]), docs, k=2).documents("q")
     ('a', 'b')
     """
-    if k < 1:
-        raise ParameterError(f"k is {k}", where="k", remedy="Ask for at least one document")
     queries = queries if query_mask is None else queries.masked(query_mask)
     documents = documents if document_mask is None else documents.masked(document_mask)
-    corpus = Corpus.prepare(documents, queries)
-    k = min(k, len(documents))
-    rows = np.empty((len(queries), k), dtype=np.int64)
-    scores = np.empty((len(queries), k))
-    for part in query_blocks(queries, budget):
-        rows[part], scores[part] = _best(corpus, corpus.ask(queries, part), k, budget)
+    rows, scores = best(queries, documents, k, budget=budget)
     if mean:
         scores /= queries.lengths[:, None]
     return Run.from_rows(queries.ids, documents.ids, rows, scores)
@@ -104,71 +99,57 @@ class MaxSimScorer:
         return maxsim_pairs(one, self.documents, [(query, name) for name in documents], mean=self.mean)
 
 
-def _best(corpus: Corpus, asked: Asked, k: int, budget: int) -> tuple[IntArray, Float64Array]:
-    """Top k of one block of queries: (n, k) rows and (n, k) exact scores."""
-    found = _Candidates(corpus, asked, k, budget)
-    for rows, (low, high) in over_documents(partial(find, asked, scratch=Scratch()), corpus, asked, budget=budget):
-        found.offer(rows, low, high)
-    return found.settled()
+def _unchanged(query: IntArray, scores: Float64Array) -> Float64Array:
+    """Scores as they are."""
+    del query
+    return scores
 
 
-class _Candidates:
-    """Documents that can still be among the k best of some query, as parallel arrays."""
+def _by_finder(scan: Scan, asked: Asked) -> Iterator[tuple[IntArray, tuple[Float64Array, Float64Array]]]:
+    """Bounds from the fastest finder there is."""
+    return scan.over_documents(partial(scan.finder.bounds, asked), asked)
 
-    def __init__(self, corpus: Corpus, asked: Asked, k: int, budget: int) -> None:
-        self.corpus, self.asked, self.k, self.budget = corpus, asked, k, budget
-        count = len(asked.starts)
-        self.floor = np.full(count, -np.inf)
-        self.limit = count * _LOOSE * k + _LOOSE_IN_ALL
-        self.query, self.row = np.empty((2, 0), dtype=np.int64)
-        self.low, self.high = np.empty((2, 0))
-        self.waiting: list[tuple[IntArray, IntArray, Float64Array, Float64Array]] = []
-        self.held = 0
 
-    def offer(self, rows: IntArray, low: Float64Array, high: Float64Array) -> None:
-        """Take in what reaches the floors: documents, and bounds of their (n, f) scores."""
-        query, column = np.nonzero(high >= self.floor[:, None])
-        self.waiting.append((query, rows[column], low[query, column], high[query, column]))
-        self.held += len(query)
-        if self.held > self.limit:
-            self._prune()
-            if self.held > self.limit // 2:  # mostly ties: settle them now
-                self._settle()
+def best(
+    queries: TokenEmbeddings,
+    documents: TokenEmbeddings,
+    k: int,
+    final: Final = _unchanged,
+    *,
+    bounds: Bounds = _by_finder,
+    budget: int = DEFAULT_BUDGET,
+) -> tuple[IntArray, Float64Array]:
+    """The k best documents of every query by a function of their scores that never falls.
 
-    def settled(self) -> tuple[IntArray, Float64Array]:
-        """(n, k) rows and exact scores, best first; documents without tokens last."""
-        self._prune()
-        self._settle()
-        rows, scores = np.empty((len(self.floor), self.k), np.int64), np.full((len(self.floor), self.k), -np.inf)
-        empty = np.setdiff1d(np.arange(len(self.corpus.documents)), self.corpus.filled)
-        empty = empty[np.argsort(self.corpus.documents.tie_rank[empty])]
-        for query in range(len(self.floor)):
-            places = np.flatnonzero(self.query == query)
-            rows[query] = np.concatenate([self.row[places], empty[: self.k - len(places)]])
-            scores[query, : len(places)] = self.low[places]
-        return rows, scores
+    Args:
+        queries: as for `search`.
+        documents: likewise.
+        k: likewise.
+        final: rows of queries, and their scores with some documents → what is ranked. What it makes equal ties.
+        bounds: where bounds of scores come from.
+        budget: bytes of scratch.
 
-    def _prune(self) -> None:
-        """Raise each query's floor to its k-th best lower bound, and drop what cannot reach it."""
-        held = [(self.query, self.row, self.low, self.high), *self.waiting]
-        query, row, low, high = (np.concatenate(parts) for parts in zip(*held, strict=True))
-        order = np.lexsort((-low, query))
-        starts = np.searchsorted(query[order], np.arange(len(self.floor)))
-        full = np.flatnonzero(np.diff(np.append(starts, len(order))) >= self.k)
-        self.floor[full] = np.maximum(self.floor[full], low[order[starts[full] + self.k - 1]])
-        self._keep(query, row, low, high, np.flatnonzero(high >= self.floor[query]))
+    Returns:
+        (n, k) rows of documents and (n, k) final scores, best first; k is at most the number of documents.
 
-    def _settle(self) -> None:
-        """Score every candidate exactly and keep the best k of each query, in order."""
-        exact = np.empty(len(self.query))
-        for query in np.unique(self.query):
-            places = np.flatnonzero(self.query == query)
-            exact[places] = scores_of(self.asked.only(query), self.corpus, self.row[places], budget=self.budget)
-        order = np.lexsort((self.corpus.documents.tie_rank[self.row], -exact, self.query))
-        starts = np.searchsorted(self.query[order], np.arange(len(self.floor)))
-        place = np.arange(len(order)) - starts[self.query[order]]
-        self._keep(self.query, self.row, exact, exact, order[place < self.k])
+    Raises:
+        DimensionError: as `search`.
+        EmbeddingError: likewise.
+        ParameterError: k is below 1.
+    """
+    if k < 1:
+        raise ParameterError(f"k is {k}", where="k", remedy="Ask for at least one document")
+    scan = Scan.prepare(queries, documents, budget)
+    k = min(k, len(documents))
+    rows = np.empty((len(queries), k), dtype=np.int64)
+    scores = np.empty((len(queries), k))
+    for part, asked in scan.query_blocks():
+        found = Candidates(scan, asked, k, partial(_shifted, final, part.start))
+        for block, (low, high) in bounds(scan, asked):
+            found.offer(block, low, high)
+        rows[part], scores[part] = found.settled()
+    return rows, scores
 
-    def _keep(self, query: IntArray, row: IntArray, low: Float64Array, high: Float64Array, places: IntArray) -> None:
-        self.query, self.row, self.low, self.high = query[places], row[places], low[places], high[places]
-        self.waiting, self.held = [], len(places)
+
+def _shifted(final: Final, start: int, query: IntArray, scores: Float64Array) -> Float64Array:
+    return final(query + start, scores)
