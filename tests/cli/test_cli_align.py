@@ -213,7 +213,7 @@ def test_fit_of_two_encoders_fits_every_system(alike: Any, askew: Askew, tmp_pat
 def test_fit_writes_the_system_that_is_named(alike: Any, askew: Askew, tmp_path: Path) -> None:
     """What the report shows of each system on the test queries is what the written adapter scores there."""
     alone = askew("evaluate", alike.root, "--encoder", "old", "--json").json()["means"]["nDCG@10"]
-    held = {}
+    held: dict[str, float] = {}
     for system, encoder, prior in (
         ("symmetric", "old", "identity"),
         ("aligned", "new", "dense matrix"),

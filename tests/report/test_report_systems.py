@@ -95,7 +95,7 @@ def test_one_system_or_none_measured_is_not_drawn(several: FitSummary, full: Fit
     first, second, _ = systems_of(several).rows
     assert systems_figure(full) == ""
     assert systems_figure(with_rows(several, first)) == ""
-    nothing = dict.fromkeys(("base", "ships", "lead", "standard_error"))
+    nothing: dict[str, Any] = dict.fromkeys(("base", "ships", "lead", "standard_error"))
     unmeasured = (dataclasses.replace(row, **nothing) for row in (first, second))
     bare = with_rows(several, *unmeasured)
     assert systems_figure(bare) == ""

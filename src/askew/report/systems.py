@@ -125,7 +125,15 @@ def _paint(figure: Figure, rows: list[SearchSystem], measure: str) -> None:
     axes = rows_axes(figure, len(rows), ends, f"cross-fitted mean {measure}", ["base", "ships", "1 std. error"])
     # Along the marks alone, or it would cross out the names.
     low, high = ([-(place + part) for place in range(len(rows))] for part in (0.88, 0.44))
-    axes.vlines(_sides(rows[0])[1], low, high, color=MUTED, linewidth=1, linestyle=(0, (3, 2)), gid="mark-cheapest")
+    axes.vlines(
+        [_sides(rows[0])[1]] * len(rows),
+        low,
+        high,
+        color=MUTED,
+        linewidth=1,
+        linestyle=(0, (3, 2)),
+        gid="mark-cheapest",
+    )
     for place, row in enumerate(rows):
         name = plain(row.name, f"system {place + 1}")
         heading = f"{name}, recommended" if row.recommended else name, "cheapest" if not place else signed(row.lead)
