@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 import askew
 from askew.data import Dataset, EmbeddingSet, Qrels
 from askew.estimators import align
-from askew.workflows.systems import priors_for
+from askew.workflows.systems import priors_for, threshold_for
 from askew.workflows.two_encoders import ALIGNED
 
 LATENT, ASKED, TOLD, DOCUMENTS, TEST, MOST = 16, 96, 48, 2000, 800, 400
@@ -89,7 +89,8 @@ class World:
         """nDCG@10 of adapting without an alignment, of the alignment alone, and of both."""
         train = self._task.only(self._task.qrels.queries[:labels])
         alignment = align(self.asked, self.told)
-        plain, both = askew.fit(train), askew.fit(train, priors=priors_for(ALIGNED, alignment))
+        plain = askew.fit(train)
+        both = askew.fit(train, priors=priors_for(ALIGNED, alignment), threshold=threshold_for(ALIGNED))
         mapped = EmbeddingSet(self._task.queries.ids, alignment.term.left_apply(self._task.queries.matrix))
         adapted = (self._score(one.adapter.apply(self._task.queries)) for one in (plain, both))
         alone, together = adapted

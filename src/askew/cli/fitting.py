@@ -108,8 +108,13 @@ def fit(
     ] = None,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of the cross-fit.", min=3, max=20)] = 5,
     threshold: Annotated[
-        float, typer.Option(metavar="X", help="Standard errors that the gain has to exceed.", min=0)
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Standard errors that the gain has to exceed.  [default: 1; 0 over an alignment, which serves nobody yet]",
+            min=0,
+        ),
+    ] = None,
     against: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="The adapter in service: compare the new one with it on the test queries."),
@@ -161,7 +166,7 @@ def fit(
         "ranks": tuple(rank or ()),
         "mining": mining,
         "folds": folds,
-        "threshold": threshold,
+        **({} if threshold is None else {"threshold": threshold}),
         "curve": not no_curve,
         "keep_scale": keep_scale,
         "tolerance": tolerance,

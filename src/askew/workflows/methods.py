@@ -17,7 +17,7 @@ from askew.estimators.lessons import Lessons, unit_rows
 from askew.operators import Term, Zero
 from askew.workflows.domains import origin_of
 from askew.workflows.fit import Fit, fit
-from askew.workflows.systems import priors_for
+from askew.workflows.systems import priors_for, threshold_for
 from askew.workflows.two_encoders import ALIGNED, TwoEncoders
 
 __all__ = ["METHODS", "RECIPES", "Asker", "Ground", "Lesson", "Method", "recipe"]
@@ -110,7 +110,8 @@ class Lesson:
         ground = self.ground
         plain = priors_for(ALIGNED, ground.alignment) or {}
         priors = {"alignment": plain["alignment"], "centred": ground.centred.term, "zero": plain["zero"]}
-        return fit(self.labelled, priors=priors, similarity="cosine", seed=ground.seed)
+        threshold = threshold_for(ALIGNED)
+        return fit(self.labelled, priors=priors, similarity="cosine", threshold=threshold, seed=ground.seed)
 
 
 #: Trains, and gives the map of queries.

@@ -24,7 +24,7 @@ from askew.workflows.trial import InService, in_service
 from askew.workflows.two_encoders import ALIGNED, FUSED, OLD, TwoEncoders, read_two
 from askew.workflows.weigh import SystemFit, recommend, recorded, try_systems, weigh
 
-__all__ = ["BETAS", "Systems", "fit_systems", "priors_for"]
+__all__ = ["BETAS", "Systems", "fit_systems", "priors_for", "threshold_for"]
 
 #: What the second encoder may count for in a fusion that labels choose.
 BETAS = (0.1, 0.25, 0.5, 1.0)
@@ -114,7 +114,7 @@ def fit_systems(
         command: how to get this again, for the report.
         seed: of every hash.
         named: makes a progress callback for a piece of work.
-        options: as `fit` takes them.
+        options: as `fit` takes them; the threshold of the aligned system is 0 unless it is given.
 
     Raises:
         AskewError: as the readers, `align`, `in_service`, `fit` and the writers do.
@@ -157,7 +157,7 @@ def fit_systems(
             also=[_elsewhere(place, encoders[name], document_encoder, bad_rows) for place in also],
             seed=seed,
             progress=None if named is None else named(f"cross-fitting, {name}"),
-            **options,
+            **{"threshold": threshold_for(name), **options},
         )
         for name in there
     }
@@ -179,6 +179,11 @@ def fit_systems(
         systems=recorded(standing, best, written, tests),
     )
     return Systems(standing, best.system, reason, written, delivery, alignment, tests)
+
+
+def threshold_for(system: str) -> float:
+    """Standard errors that a gain has to exceed: what serves nobody yet, as an alignment, needs no protection."""
+    return 0.0 if system == ALIGNED else 1.0
 
 
 def priors_for(system: str, alignment: Alignment) -> dict[str, Term] | None:
