@@ -111,7 +111,7 @@ def fit(
         float | None,
         typer.Option(
             metavar="X",
-            help="Standard errors that the gain has to exceed.  [default: 1; 0 over an alignment, which serves nobody yet]",
+            help="Standard errors that the gain has to exceed.  [default: 1; over an alignment 0]",
             min=0,
         ),
     ] = None,
