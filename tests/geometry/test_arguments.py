@@ -35,7 +35,7 @@ def of_pairs(**options: Any) -> RelevanceRows:
 SMALL = {"ranks": [1], "splits": 1, "groups": 4}
 COUNTS: dict[str, Any] = {"counts": [1, 2, 3, 4], "scores": [0, 1, 2, 3], "errors": [1, 1, 1, 1]}
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...], tuple[Any, ...]]] = {
-    "cars": (lambda **k: geometry.cars(ROWS, **k), SMALL, ("splits", "groups", "workers", "fallback"), NUMBERS),
+    "cars": (lambda **k: geometry.cars(ROWS, **k), SMALL, ("splits", "groups", "workers", "fallback", "seed"), NUMBERS),
     "cars, ranks": (lambda **k: geometry.cars(ROWS, **k), SMALL, ("ranks",), LISTS),
     "plan": (lambda **k: geometry.plan(ROWS, **k), SMALL, ("ranks",), LISTS),
     "fold_loss": (lambda **k: geometry.fold_loss(ROWS, ranks=[1], **k), {}, ("folds", "groups", "workers"), NUMBERS),
@@ -105,6 +105,30 @@ def test_ranks_are_whole_and_positive(ranks: Any) -> None:
     for call in (geometry.cars, geometry.fold_loss, geometry.choose_form, geometry.plan):
         with pytest.raises(ParameterError, match="ranks"):
             call(ROWS, ranks=ranks)
+
+
+@pytest.mark.parametrize("rows", [None, [1, 2], X])
+@pytest.mark.parametrize(
+    "rule", [geometry.cars, geometry.plan, geometry.fold_loss, geometry.fold_separation, geometry.choose_form]
+)
+def test_what_is_no_rows_is_refused(rule: Callable[..., object], rows: Any) -> None:
+    with pytest.raises(ParameterError, match="Give RelevanceRows"):
+        rule(rows, ranks=[2])
+    with pytest.raises(ParameterError, match="Give RelevanceRows"):
+        geometry.Units(rows)
+
+
+@pytest.mark.parametrize("seed", [None, "x", 1.5, -1])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    for call in (geometry.cars, geometry.fold_loss, geometry.choose_form, geometry.risk_curve):
+        with pytest.raises(ParameterError, match="the seed is"):
+            call(ROWS, ranks=[1], seed=seed)
+
+
+def test_places_of_pairs_may_be_lists() -> None:
+    listed = of_pairs(pair_query=list(range(12)), pair_item=list(range(12)), negatives=[[1]] * 12)
+    arrays = of_pairs(negatives=np.ones((12, 1), dtype=int))
+    np.testing.assert_array_equal(listed.differences, arrays.differences)
 
 
 @pytest.mark.parametrize("bad", [np.full(12, 99), np.full(12, -1), np.arange(11)])

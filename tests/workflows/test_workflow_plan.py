@@ -95,8 +95,13 @@ def test_bad_input_is_refused(turned: Dataset) -> None:
         quick(replace(turned, queries=narrow))
     with pytest.raises(ParameterError, match="not all between 1 and 16"):
         quick(turned, ranks=[32])
-    with pytest.raises(ParameterError, match="the threshold is -1"):
-        quick(turned, threshold=-1)
+    for wrong in (-1, "x", None):
+        with pytest.raises(ParameterError, match=f"the threshold is {wrong!r}"):
+            quick(turned, threshold=wrong)
+    with pytest.raises(ParameterError, match="there is no similarity 'l2'"):
+        quick(turned, similarity="l2")
+    with pytest.raises(ParameterError, match="progress: it cannot be called"):
+        quick(turned, progress=3)
     with pytest.raises(LabelError, match="2 rows make 2 queries"):
         quick(turned.only(["q0", "q1"]), ranks=[1])
 

@@ -110,8 +110,8 @@ class RelevanceRows:
         """
         known = as_rows(items, "items")
         names = as_ids(ids)
-        _check_places(pair_query, len(names), "pair_query")
-        _check_places(pair_item, len(known), "pair_item")
+        pair_query = _as_places(pair_query, len(names), "pair_query")
+        pair_item = _as_places(pair_item, len(known), "pair_item")
         if len(pair_query) != len(pair_item):
             raise DimensionError(f"there are {len(pair_query)} queries and {len(pair_item)} documents of pairs")
         weights = _weights(grades, pair_query, names)
@@ -188,13 +188,14 @@ def check_rows(rows: object, what: str) -> None:
     )
 
 
-def _check_places(places: IntArray, count: int, where: str, *, shape: tuple[int, ...] = (), least: int = 0) -> None:
-    """Raise unless an array, of a shape but for its last axis, holds rows of a matrix of `count` rows."""
+def _as_places(places: object, count: int, where: str, *, shape: tuple[int, ...] = (), least: int = 0) -> IntArray:
+    """Rows of a matrix of `count` rows, as an array of a shape but for its last axis; an error for anything else."""
     given = as_numbers(places, where)
     if np.asarray(places).dtype.kind not in "iu" or given.ndim != len(shape) + 1 or given.shape[:-1] != shape:
         raise DimensionError(f"numbers of rows have shape {given.shape}, or are not whole", where=where)
     if given.size and not least <= given.min() <= given.max() < count:
         raise ParameterError(f"a row is asked for that is not among {count}", where=where, remedy="Count from 0")
+    return np.asarray(places, dtype=np.int64)
 
 
 def _weights(grades: FloatArray | None, pair_query: IntArray, names: Sequence[str]) -> Float64Array:
@@ -227,7 +228,7 @@ def _mean_negatives(
     mean = np.repeat(rest[None], count, axis=0)
     if negatives is None:
         return mean
-    _check_places(negatives, len(items), "negatives", shape=(count,), least=-1)
+    negatives = _as_places(negatives, len(items), "negatives", shape=(count,), least=-1)
     held = negatives >= 0
     some = held.any(axis=1)
     sums = np.zeros_like(mean)

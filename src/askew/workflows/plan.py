@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from askew.adapters.adapter import Similarity
+from askew._checks import check_progress, check_seed, is_number
+from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
 from askew.estimators import Labels, Ridge, has_shared
@@ -106,11 +107,14 @@ def plan_labels(
     Raises:
         DimensionError: queries and documents differ in dimension.
         LabelError: fewer than four queries can teach, or documents cannot be kept apart.
-        ParameterError: an argument is out of range.
+        ParameterError: an argument is out of range or of another kind.
     """
-    if not 0 <= threshold < float("inf"):
+    check_similarity(similarity)
+    check_seed(seed)
+    check_progress(progress)
+    if not is_number(threshold) or not 0 <= threshold < float("inf"):
         raise ParameterError(
-            f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more"
+            f"the threshold is {threshold!r}", where="threshold", remedy="Give a finite number, 0 or more"
         )
     threads = workers or os.cpu_count() or 1
     at = set_out(dataset, whitening=whitening, residual=residual, similarity=similarity, seed=seed)
