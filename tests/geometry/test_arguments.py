@@ -151,6 +151,15 @@ def test_entries_whose_scores_would_overflow_are_refused(size: float) -> None:
             make()
 
 
+def test_entries_whose_errors_would_vanish_are_refused() -> None:
+    with pytest.raises(EmbeddingError, match="so small that squares of scores would vanish"):
+        RelevanceRows(ROWS.ids, X * 1e-50, Z * 1e-50)
+    assert not RelevanceRows(ROWS.ids, X, np.zeros_like(Z)).moment().any()
+    small = geometry.cars(RelevanceRows(ROWS.ids, X * 1e-36, Z * 1e-36), ranks=[2], splits=2)[0]
+    plain = geometry.cars(ROWS, ranks=[2], splits=2)[0]
+    assert (small.standard_error or 0) * 1e144 == pytest.approx(plain.standard_error)
+
+
 def test_entries_just_below_are_judged_as_any_others() -> None:
     large = RelevanceRows(ROWS.ids, X * 1e72, Z)
     for rule in (geometry.cars, geometry.fold_loss, geometry.fold_separation):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askew._checks import as_numbers, check_count, check_seed, is_number, is_whole
+from askew._checks import as_numbers, check_count, check_seed, is_number
 from askew.errors import LabelError, ParameterError
 from askew.linalg.fixed import Float64Array
 

@@ -83,8 +83,8 @@ def set_out(
     Raises:
         DimensionError: queries and documents differ in dimension.
         LabelError: no labelled query can teach.
-        ParameterError: the dataset is none; no such whitening; or a residual moment is asked for in whitened coordinates, or where
-            two encoders have no base.
+        ParameterError: the dataset is none; no such whitening; or a residual moment is asked for in whitened
+            coordinates, or where two encoders have no base.
         InputError: all queries, or all documents, are equal.
     """
     check_labelled(dataset)
