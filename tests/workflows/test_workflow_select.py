@@ -163,7 +163,11 @@ def test_default_ranks_are_what_half_of_the_queries_hold(
 def test_few_queries_are_judged_and_not_settled(new_task: Callable[..., Dataset]) -> None:
     found = select_geometry(new_task(queries=6, angle=0.1), splits=4, workers=1)
     assert {answer.choice for answer in found.recommendations} == {"shared"}
-    json.dumps(found.to_json(), allow_nan=False)
+    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    unknown = [one for rule in told["evidence"] for one in rule["selections"] if one["standard_error"] is None]
+    assert unknown
+    assert all(one["inside_noise"] for one in unknown)  # a tie among them
+    assert told["risk_by_queries"][0]["queries"] == [4.8]
 
 
 def test_documents_are_kept_apart_on_request(new_task: Callable[..., Dataset]) -> None:

@@ -104,7 +104,7 @@ class GeometryChoice:
             "risk_by_queries": [
                 {
                     "rank": rank,
-                    "queries": self.curve.counts.tolist(),
+                    "queries": self.curve.counts.round(1).tolist(),
                     "shared": self.curve.shared[:, place].tolist(),
                     "dual": self.curve.dual[:, place].tolist(),
                     "crossing": self.curve.crossing(place),
