@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from askew.errors import ParameterError
 
-__all__ = ["as_numbers", "check_count", "check_kind", "is_number", "is_whole", "listed"]
+__all__ = ["as_numbers", "check_count", "check_kind", "check_progress", "check_seed", "is_number", "is_whole", "listed"]
 
 # Characters of a thing that a message repeats.
 _SHOWN = 40
@@ -71,6 +71,32 @@ def check_kind(value: object, kinds: type | tuple[type, ...], where: str, remedy
         said = repr(value)
         shown = f"{said}, a" if len(said) <= _SHOWN and "\n" not in said else "a"
         raise ParameterError(f"it is {shown} {type(value).__name__}", where=where, remedy=remedy)
+
+
+def check_seed(seed: object) -> None:
+    """Raise ParameterError unless it is a whole number from 0 on.
+
+    >>> check_seed(None)
+    Traceback (most recent call last):
+    ...
+    askew.errors.ParameterError: seed: the seed is None. Give a whole number, 0 or more.
+    """
+    if not is_whole(seed) or seed < 0:  # type: ignore[operator]
+        raise ParameterError(f"the seed is {seed!r}", where="seed", remedy="Give a whole number, 0 or more")
+
+
+def check_progress(progress: object) -> None:
+    """Raise ParameterError unless it is None or can be called.
+
+    >>> check_progress(3)
+    Traceback (most recent call last):
+    ...
+    askew.errors.ParameterError: progress: it cannot be called. Give a function of the steps done and to do, or None.
+    """
+    if progress is not None and not callable(progress):
+        raise ParameterError(
+            "it cannot be called", where="progress", remedy="Give a function of the steps done and to do, or None"
+        )
 
 
 def as_numbers(values: object, where: str) -> npt.NDArray[np.float64]:

@@ -21,7 +21,9 @@ def test_prose_fits_in_80_columns_and_json_says_the_same(
     options = [command, turned.root, "--rank", 4, "--rank", 8, "--figure", figure, "--seed", 1]
     prose, told = askew(*options), askew(*options, "--json").json()
     assert (prose.code, prose.err) == (0, "")
-    table = [line for line in prose.out.splitlines() if not line.startswith(("figure", "  ", "Adapting"))]
+    table = [
+        line for line in prose.out.splitlines() if not line.startswith(("figure", "  ", "Adapting", "The curve is"))
+    ]
     assert all(len(line) <= 80 for line in table)
     assert prose.out.startswith("120 labelled queries, 300 documents, ")
     assert prose.out.endswith(f"\nfigure: {figure}\n")
@@ -78,6 +80,21 @@ def test_a_plan_without_a_crossing_has_no_interval(straight: Any, askew: Askew) 
     assert row.split() == ["2", "-", "-", "no", "crossing", "in", "sight"]
 
 
+def test_four_queries_are_said_to_be_too_few_to_see_a_crossing(turned: Any, askew: Askew) -> None:
+    said = askew("plan", turned.root, "--rank", 2, "--labels", 4)
+    assert "\n4 queries are too few to see a crossing.\n" in said.out
+
+
+def test_the_curve_of_a_plan_is_named_and_its_intervals_are_of_one_level(turned: Any, askew: Askew) -> None:
+    prose, told = askew("plan", turned.root, "--rank", 4).out, askew("plan", turned.root, "--rank", 4, "--json").json()
+    head = next(line for line in prose.splitlines() if line.startswith("labels"))
+    assert "95% interval" in head
+    assert "95% interval" in told["reason"]
+    assert f"\n{told['note']}.\n" in prose
+    twice = next(row for row in told["gain"]["forecast"] if row["labels"] == 240)
+    assert f"[{twice['low']:+.4f}, {twice['high']:+.4f}]" in prose
+
+
 def test_the_coordinates_are_named(turned: Any, askew: Askew) -> None:
     for options, name in (
         (["--whitening", "pooled"], "pooled whitening"),
@@ -94,7 +111,9 @@ def test_few_labels_make_no_figure_of_a_plan(turned: Any, askew: Askew, tmp_path
     said = askew("plan", turned.root, "--rank", 4, "--labels", 30, "--figure", tmp_path / "a.svg")
     assert said.code == 0
     assert "30 labels give 1 of the 3 points that a learning curve takes" in said.out
-    assert said.out.endswith("No figure: there is no curve to draw.\n")
+    assert said.out.endswith(
+        "No figure: 30 labels give 1 of the 3 points that a learning curve takes: label at least 64.\n"
+    )
     assert not (tmp_path / "a.svg").exists()
     assert askew("plan", turned.root, "--rank", 4, "--labels", 30, "--json").json()["gain"] is None
 
@@ -111,6 +130,8 @@ def test_few_labels_make_no_figure_of_a_plan(turned: Any, askew: Askew, tmp_path
         ("select {data} --whitening pooled --residual", 2, "base is no identity ~ Leave out one"),
         ("select {data} --figure {data}", 6, "a folder stands where a file should go"),
         ("plan {data} --figure {docs}/a.svg", 6, "is not a folder"),
+        ("plan {data} --figure a.png", 2, "no figure is drawn as .png ~ End its name in .svg"),
+        ("select {data} --figure a", 2, "no figure is drawn as a name without an ending"),
         ("select {data} --whitening white", 2, "white"),
     ],
 )

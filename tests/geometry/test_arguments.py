@@ -35,7 +35,7 @@ def of_pairs(**options: Any) -> RelevanceRows:
 SMALL = {"ranks": [1], "splits": 1, "groups": 4}
 COUNTS: dict[str, Any] = {"counts": [1, 2, 3, 4], "scores": [0, 1, 2, 3], "errors": [1, 1, 1, 1]}
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...], tuple[Any, ...]]] = {
-    "cars": (lambda **k: geometry.cars(ROWS, **k), SMALL, ("splits", "groups", "workers", "fallback"), NUMBERS),
+    "cars": (lambda **k: geometry.cars(ROWS, **k), SMALL, ("splits", "groups", "workers", "fallback", "seed"), NUMBERS),
     "cars, ranks": (lambda **k: geometry.cars(ROWS, **k), SMALL, ("ranks",), LISTS),
     "plan": (lambda **k: geometry.plan(ROWS, **k), SMALL, ("ranks",), LISTS),
     "fold_loss": (lambda **k: geometry.fold_loss(ROWS, ranks=[1], **k), {}, ("folds", "groups", "workers"), NUMBERS),
@@ -107,6 +107,30 @@ def test_ranks_are_whole_and_positive(ranks: Any) -> None:
             call(ROWS, ranks=ranks)
 
 
+@pytest.mark.parametrize("rows", [None, [1, 2], X])
+@pytest.mark.parametrize(
+    "rule", [geometry.cars, geometry.plan, geometry.fold_loss, geometry.fold_separation, geometry.choose_form]
+)
+def test_what_is_no_rows_is_refused(rule: Callable[..., object], rows: Any) -> None:
+    with pytest.raises(ParameterError, match="Give RelevanceRows"):
+        rule(rows, ranks=[2])
+    with pytest.raises(ParameterError, match="Give RelevanceRows"):
+        geometry.Units(rows)
+
+
+@pytest.mark.parametrize("seed", [None, "x", 1.5, -1])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    for call in (geometry.cars, geometry.fold_loss, geometry.choose_form, geometry.risk_curve):
+        with pytest.raises(ParameterError, match="the seed is"):
+            call(ROWS, ranks=[1], seed=seed)
+
+
+def test_places_of_pairs_may_be_lists() -> None:
+    listed = of_pairs(pair_query=list(range(12)), pair_item=list(range(12)), negatives=[[1]] * 12)
+    arrays = of_pairs(negatives=np.ones((12, 1), dtype=int))
+    np.testing.assert_array_equal(listed.differences, arrays.differences)
+
+
 @pytest.mark.parametrize("bad", [np.full(12, 99), np.full(12, -1), np.arange(11)])
 @pytest.mark.parametrize("argument", ["pair_query", "pair_item"])
 def test_pairs_point_at_rows_that_are_there(argument: str, bad: Any) -> None:
@@ -125,6 +149,15 @@ def test_entries_whose_scores_would_overflow_are_refused(size: float) -> None:
     for make in makers:
         with pytest.raises(EmbeddingError, match="so large that squares of scores would overflow"):
             make()
+
+
+def test_entries_whose_errors_would_vanish_are_refused() -> None:
+    with pytest.raises(EmbeddingError, match="so small that squares of scores would vanish"):
+        RelevanceRows(ROWS.ids, X * 1e-50, Z * 1e-50)
+    assert not RelevanceRows(ROWS.ids, X, np.zeros_like(Z)).moment().any()
+    small = geometry.cars(RelevanceRows(ROWS.ids, X * 1e-36, Z * 1e-36), ranks=[2], splits=2)[0]
+    plain = geometry.cars(ROWS, ranks=[2], splits=2)[0]
+    assert (small.standard_error or 0) * 1e144 == pytest.approx(plain.standard_error)
 
 
 def test_entries_just_below_are_judged_as_any_others() -> None:

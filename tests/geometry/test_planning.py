@@ -82,6 +82,24 @@ def test_ranks_are_planned_together_and_degenerate_pilots_get_an_answer() -> Non
         plan(pilot(3, 0.5, 0), ranks=[1])
 
 
+def test_without_an_error_nothing_is_certain() -> None:
+    found = plan(turned_pilot(30, 1.2, 0), ranks=[2], splits=4, groups=None)[0]
+    assert (found.interval, found.in_sight, found.signal_error, found.noise_error) == (None, None, None, None)
+    assert found.crossing == pytest.approx(found.noise / found.signal)
+    assert found.reason.startswith(f"a crossing at {found.crossing:.0f} queries, by the estimates alone")
+    rows = pilot(30, 0.0, 0)
+    nothing = plan(RelevanceRows(rows.ids, rows.queries, rows.queries), ranks=[2], splits=4, groups=None)[0]
+    assert (nothing.crossing, nothing.in_sight) == (None, None)
+    assert "not above 0, by the estimates alone" in nothing.reason
+
+
+@pytest.mark.parametrize(("count", "few"), [(4, True), (40, False)])
+def test_few_queries_are_said_to_be_too_few_to_see_a_crossing(count: int, few: bool) -> None:
+    found = plan(pilot(count, 0.0, 0), ranks=[2], splits=4)[0]
+    assert found.in_sight is False
+    assert (f"and {count} queries are too few to see one" in found.reason) == few
+
+
 @given(st.floats(0.01, 10), st.floats(-10, 10), st.floats(0, 3), st.floats(0, 3), st.floats(-1, 1))
 def test_the_interval_holds_the_ratios_that_the_noise_allows(
     top: float, bottom: float, first: float, second: float, correlation: float

@@ -229,7 +229,8 @@ def test_inside_the_noise_the_smaller_family_or_a_mixture_is_taken() -> None:
     assert decide(-1.0, 0.9, fallback="shared")[:4] == ("shared", 0.0, True, False)
     assert decide(1.0, 0.9, fallback="none")[:4] == ("dual", 1.0, True, False)
     assert decide(1.0, 0.9, fallback="interpolate", weight=0.6)[:4] == ("shared", 0.6, True, True)
-    assert decide(0.0, None, fallback="shared")[:2] == ("shared", 0.0)  # a tie
+    assert decide(0.0, None, fallback="shared")[:3] == ("shared", 0.0, True)  # a tie, as far as is known
+    assert decide(0.0, None, fallback="shared", wanted=False)[:3] == ("shared", 0.0, False)
     assert decide(0.0, 0.0, fallback="shared")[:3] == ("shared", 0.0, False)
 
 
@@ -237,7 +238,7 @@ def test_inside_the_noise_the_smaller_family_or_a_mixture_is_taken() -> None:
     ("score", "error", "says"),
     [
         (0.0, 0.0, "the two are equal: shared, the smaller family"),
-        (0.0, None, "the two are equal: shared, the smaller family"),
+        (0.0, None, "the two are equal, but there are too few queries for an error: shared, the smaller family"),
         (0.0, 1.0, "the score is 0, inside the noise: shared, the smaller family"),
         (2.0, None, "the score is above 0, but there are too few queries for an error: shared, the smaller family"),
         (-2.0, 0.0, "the score is below 0 (the same whatever queries are left out): shared"),

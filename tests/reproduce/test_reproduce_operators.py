@@ -98,6 +98,7 @@ def test_the_views_share_one_grid(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert risk.findings[1].startswith("turned: dual has the smaller loss from")
     assert [row[0] for row in chosen.tables[0].rows] == ["turned", "straight", "all"]
     assert "In raw coordinates CARS picks" in chosen.findings[0]
+    assert any("always shared has" in finding and "always dual" in finding for finding in chosen.findings)
     assert len(measured.tables) == 3
     assert sum(int(row[1] or 0) for row in measured.tables[1].rows) == 2 * 5 * 2 * 2
     for study in studies:

@@ -26,6 +26,8 @@ def test_two_geometries_pay_only_where_the_planes_are_apart_and_pairs_are_many()
     assert str(gains.rows[1][2]).startswith("+")
     assert str(losses.rows[1][1]).startswith("-")  # operator loss, and CARS with it, cross later than ranking
     assert str(losses.rows[1][2]).startswith("+")
+    assert "At 0 rad dual is not ahead for good at any number, of 32, 1,024 (the paper: none)." in found.findings
+    assert f"At 1.2 rad dual is ahead for good from {soon:,} pairs, of 32, 1,024 (the paper: 64)." in found.findings
     assert "At 1,024 pairs the gaps are ordered as the angles." in found.findings
     assert found.pictures["gain"].startswith("<svg")
 

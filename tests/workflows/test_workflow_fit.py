@@ -9,10 +9,11 @@ import pytest
 import askew
 from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
 from askew.errors import ParameterError
-from askew.estimators import Labels
+from askew.estimators import Candidate, Labels
+from askew.estimators.evidence import GeometryLead
 from askew.operators import Identity
 from askew.workflows.footing import rank_score
-from askew.workflows.summarise import _test_says
+from askew.workflows.summarise import _ranks, _test_says
 
 
 @pytest.fixture
@@ -99,6 +100,23 @@ def test_what_a_test_says_of_the_verdict_is_said(
     row.n = 49  # too few to confirm anything
     assert bool(_test_says(fitted, trial)) == ("confirms" not in said and "The test" not in said)
     assert not _test_says(fitted, SimpleNamespace(comparisons=[]))  # type: ignore[arg-type]  # a stand-in
+
+
+@pytest.mark.parametrize(
+    ("lead", "error", "choice", "said"),
+    [
+        (0.0, 0.0, "either", "and one geometry for each side (best: two) rank alike in cross-fitted nDCG@10: either"),
+        (-0.00004, 0.00003, "either", "rank alike in cross-fitted nDCG@10: either will do"),
+        (0.01, 0.02, "either", "by 0.0100 in cross-fitted nDCG@10 (standard error 0.0200), which is inside the noise"),
+        (-0.03, 0.01, "shared", "One geometry that queries and documents share (best: one) ranks better than"),
+        (0.03, 0.01, "dual", "One geometry for each side (best: two) ranks better than one geometry that"),
+    ],
+)
+def test_families_that_differ_by_nothing_rank_alike(lead: float, error: float, choice: str, said: str) -> None:
+    one, two = Candidate("identity", "ridge", "shared", 1.0), Candidate("identity", "ridge", "dual", 1.0)
+    found, sentence = _ranks(GeometryLead(one, two, lead, error))
+    assert found == choice
+    assert said.replace("best: one", f"best: {one}").replace("best: two", f"best: {two}") in sentence
 
 
 def test_the_choice_looks_to_rank_100_and_the_verdict_to_rank_10() -> None:

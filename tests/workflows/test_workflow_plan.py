@@ -38,6 +38,8 @@ def test_a_gain_that_grows_is_measured_at_nested_counts(found: LabelPlan) -> Non
     assert found.gain.gains[-1] > found.gain.gains[0] > 0
     assert found.gain.pays_from() == 140
     assert found.reason.startswith("adapting pays already: the gain of ridge (dual or shared) is +0.")
+    assert found.note.startswith("The curve is of ridge (dual or shared) alone")
+    assert "fit may choose another estimator, and its report shows the curve of that one" in found.note
     ahead = found.gain.forecast(4)
     assert ahead.low <= ahead.value <= ahead.high
 
@@ -64,6 +66,7 @@ def test_json_holds_plain_numbers_alone(found: LabelPlan) -> None:
     assert [row["labels"] for row in told["gain"]["forecast"]] == [140.0, 280.0, 560.0]
     assert set(told["gain"]["forecast"][0]) == {"labels", "value", "low", "high", "needed"}
     assert told["plans"][0]["rank"] == 4
+    assert (told["gain"]["level"], told["note"]) == (0.95, found.note)
 
 
 def test_few_labels_make_no_curve(new_task: Callable[..., Dataset]) -> None:
@@ -95,8 +98,13 @@ def test_bad_input_is_refused(turned: Dataset) -> None:
         quick(replace(turned, queries=narrow))
     with pytest.raises(ParameterError, match="not all between 1 and 16"):
         quick(turned, ranks=[32])
-    with pytest.raises(ParameterError, match="the threshold is -1"):
-        quick(turned, threshold=-1)
+    for wrong in (-1, "x", None):
+        with pytest.raises(ParameterError, match=f"the threshold is {wrong!r}"):
+            quick(turned, threshold=wrong)
+    with pytest.raises(ParameterError, match="there is no similarity 'l2'"):
+        quick(turned, similarity="l2")
+    with pytest.raises(ParameterError, match="progress: it cannot be called"):
+        quick(turned, progress=3)
     with pytest.raises(LabelError, match="2 rows make 2 queries"):
         quick(turned.only(["q0", "q1"]), ranks=[1])
 

@@ -17,6 +17,7 @@ from askew.errors import DimensionError, LabelError, ParameterError
 from askew.workflows.coordinates import default_ranks, set_out
 from askew.workflows.held_out import rank_held_out
 from askew.workflows.pictures import risk_picture, write_picture
+from askew.workflows.plan import plan_labels
 from askew.workflows.recommend import recommend
 from askew.workflows.select import PARTS, SELECTORS, GeometryChoice, select_geometry
 
@@ -162,7 +163,11 @@ def test_default_ranks_are_what_half_of_the_queries_hold(
 def test_few_queries_are_judged_and_not_settled(new_task: Callable[..., Dataset]) -> None:
     found = select_geometry(new_task(queries=6, angle=0.1), splits=4, workers=1)
     assert {answer.choice for answer in found.recommendations} == {"shared"}
-    json.dumps(found.to_json(), allow_nan=False)
+    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    unknown = [one for rule in told["evidence"] for one in rule["selections"] if one["standard_error"] is None]
+    assert unknown
+    assert all(one["inside_noise"] for one in unknown)  # a tie among them
+    assert told["risk_by_queries"][0]["queries"] == [4.8]
 
 
 def test_documents_are_kept_apart_on_request(new_task: Callable[..., Dataset]) -> None:
@@ -225,11 +230,21 @@ def test_unequal_dimensions_have_nothing_to_choose(turned: Dataset) -> None:
         ({"whitening": "pooled", "residual": True}, "in whitened coordinates the base is no identity"),
         ({"splits": 0}, "0 splits were asked for"),
         ({"partial": [1.0]}, "not all between 0 and 1"),
+        ({"similarity": "l2"}, "there is no similarity 'l2'"),
+        ({"selectors": None}, "no rule was asked for"),
+        ({"progress": 3}, "progress: it cannot be called"),
+        ({"seed": "x"}, "the seed is 'x'"),
     ],
 )
 def test_bad_arguments_are_refused(turned: Dataset, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         quick(turned, **options)
+
+
+def test_what_is_no_dataset_is_refused() -> None:
+    for call in (select_geometry, plan_labels):
+        with pytest.raises(ParameterError, match="Give a Dataset"):
+            call(None)  # type: ignore[operator]
 
 
 def test_too_few_queries_are_refused(turned: Dataset) -> None:

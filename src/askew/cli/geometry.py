@@ -25,7 +25,7 @@ from askew.cli.options import (
     Split,
     similarity,
 )
-from askew.errors import counted
+from askew.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     from askew.geometry import FormChoice, Plan
@@ -91,12 +91,11 @@ def select(
     quiet: Quiet = False,
 ) -> None:
     """Say whether the labels ask for one geometry or for two, and how sure that is."""
-    from askew.workflows.deliver import check_file, read_splits
+    from askew.workflows.deliver import read_splits
     from askew.workflows.pictures import risk_picture, write_picture
     from askew.workflows.select import PARTS, select_geometry
 
-    if figure is not None:
-        check_file(figure)
+    _check_figure(figure)
     train, _, findings = read_splits(
         data,
         split=split,
@@ -147,12 +146,11 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Say how many more labels it takes until adapting pays, and until two geometries do."""
-    from askew.workflows.deliver import check_file, read_splits
+    from askew.workflows.deliver import read_splits
     from askew.workflows.pictures import gain_picture, write_picture
     from askew.workflows.plan import plan_labels
 
-    if figure is not None:
-        check_file(figure)
+    _check_figure(figure)
     train, _, findings = read_splits(
         data,
         split=split,
@@ -185,7 +183,22 @@ def plan(
     _show_plan(found)
     _say_figure(drawn)
     if figure is not None and drawn is None:
-        say("No figure: there is no curve to draw.")
+        say(f"No figure: {found.reason}.")
+
+
+def _check_figure(figure: Path | None) -> None:
+    """Refuse a place or an ending before time is spent on what should go there."""
+    from askew.workflows.deliver import check_file
+
+    if figure is None:
+        return
+    if figure.suffix.lower() != ".svg":
+        raise ParameterError(
+            f"no figure is drawn as {figure.suffix or 'a name without an ending'}",
+            where=figure,
+            remedy="End its name in .svg",
+        )
+    check_file(figure)
 
 
 def _kind(name: WhiteningName) -> Literal["none", "pooled", "per-view"]:
@@ -281,24 +294,37 @@ def _say_form(found: FormChoice) -> None:
 
 
 def _show_plan(found: LabelPlan) -> None:
+    from askew.geometry.planning import FEWEST_TO_SEE
+
     say(f"{_size(found.queries, found.documents)}, {found.coordinates}")
     say("")
     numbers = ("rank", "crossing", "90% interval")
     table = plain_table(*numbers, "dual beats shared in operator risk", right=numbers)
     for one in found.plans:
-        low, high = (f"{end:,.0f}" if end < 1e9 else "no end" for end in one.interval)
-        ends = ("-", "-") if one.crossing is None else (f"{one.crossing:,.0f}", f"{low} to {high}")
+        ends = ("-", "-") if one.crossing is None else (f"{one.crossing:,.0f}", _interval(one))
         table.add_row(str(one.rank), *ends, _standing(one))
     show(table)
+    if found.queries < FEWEST_TO_SEE and not all(one.in_sight for one in found.plans):
+        say(f"{counted(found.queries, 'query', 'queries')} are too few to see a crossing.")
     if found.gain is not None:
         say("")
         _show_gain(found.gain)
     say("")
     say(f"{found.reason[:1].upper()}{found.reason[1:]}.")
+    if found.note:
+        say(f"{found.note}.")
+
+
+def _interval(one: Plan) -> str:
+    if one.interval is None:
+        return "not known"
+    return " to ".join(f"{end:,.0f}" if end < 1e9 else "no end" for end in one.interval)
 
 
 def _standing(one: Plan) -> str:
     """Where the pilot stands, as far as its interval can tell."""
+    if one.interval is None:
+        return "not known"
     if not one.in_sight:
         return "no crossing in sight"
     if one.interval[1] < one.queries:
@@ -307,15 +333,13 @@ def _standing(one: Plan) -> str:
 
 
 def _show_gain(gain: GainCurve) -> None:
-    from askew.geometry.selection import NOISE_LIMIT
+    from askew.workflows.learning import LEVEL, recorded
 
-    numbers = ("labels", "gain in nDCG@10", "90% interval", "needed")
+    numbers = ("labels", "gain in nDCG@10", f"{LEVEL:.0%} interval", "needed")
     table = plain_table(*numbers, "", right=numbers)
-    for count, value, error in zip(gain.counts, gain.gains, gain.errors, strict=True):
-        interval = f"[{value - NOISE_LIMIT * error:+.4f}, {value + NOISE_LIMIT * error:+.4f}]"
-        table.add_row(f"{count:,.0f}", f"{value:+.4f}", interval, f"{gain.needed(count):.4f}", "measured")
-    for times in (2, 4):
-        ahead, count = gain.forecast(times), times * gain.labels
-        interval = f"[{ahead.low:+.4f}, {ahead.high:+.4f}]"
-        table.add_row(f"{count:,.0f}", f"{ahead.value:+.4f}", interval, f"{gain.needed(count):.4f}", "forecast")
+    for point in recorded(gain).points:
+        if point.measured or point.labels > gain.labels:  # a forecast of what is measured says nothing
+            interval = f"[{point.low:+.4f}, {point.high:+.4f}]"
+            needed, kind = f"{gain.needed(point.labels):.4f}", "measured" if point.measured else "forecast"
+            table.add_row(f"{point.labels:,.0f}", f"{point.gain:+.4f}", interval, needed, kind)
     show(table)

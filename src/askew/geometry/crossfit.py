@@ -88,6 +88,7 @@ def fold_loss(
     >>> fold_loss(RelevanceRows(tuple(map(str, range(200))), x, x), ranks=[2])[0].choice
     'shared'
     """
+    units = Units(rows, by_document=by_document)
     check_ranks(ranks, rows.shape)
     small = compact(rows)
 
@@ -98,7 +99,7 @@ def fold_loss(
         return beyond_rounding((shared - 2 * shared_mean) - (dual - 2 * dual_mean), size)
 
     design = _Design("operator risk", "operator loss", ranks, folds, groups, by_document, fallback, seed, workers)
-    return _by_folds(small, rows, lead, design)
+    return _by_folds(small, units, lead, design)
 
 
 def fold_separation(
@@ -144,6 +145,7 @@ def fold_separation(
     >>> fold_separation(RelevanceRows(tuple(map(str, range(200))), x, turned), ranks=[2])[0].choice
     'dual'
     """
+    units = Units(rows, by_document=by_document)
     check_ranks(ranks, rows.shape)
     small = compact(rows) if documents is None else rows
     measure = Separation(small, ranks, whitened=whitened, documents=documents)
@@ -153,7 +155,7 @@ def fold_separation(
         return beyond_rounding(dual - shared, np.abs(dual) + np.abs(shared))
 
     design = _Design("ranking", "separation", ranks, folds, groups, by_document, fallback, seed, workers)
-    return _by_folds(small, rows, lead, design)
+    return _by_folds(small, units, lead, design)
 
 
 def held_out_ranking(
@@ -242,9 +244,8 @@ def closed_form_scores(
     return scores
 
 
-def _by_folds(small: RelevanceRows, rows: RelevanceRows, lead: _Statistic, design: _Design) -> tuple[Selection, ...]:
+def _by_folds(small: RelevanceRows, units: Units, lead: _Statistic, design: _Design) -> tuple[Selection, ...]:
     """Selections from a statistic of a training part and a fold."""
-    units = Units(rows, by_document=design.by_document)
     group, fold = _dealt(units, design)
     largest = min(max(design.ranks), small.shape[0])
     work = partial(_fold, small, lead, largest, group, fold)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askew._checks import as_numbers, check_count, is_number, is_whole
+from askew._checks import as_numbers, check_count, check_seed, is_number
 from askew.errors import LabelError, ParameterError
 from askew.linalg.fixed import Float64Array
 
@@ -89,8 +89,7 @@ class LearningCurve:
                 f"{len(np.unique(n))} different numbers of labels cannot fix a curve of three parameters",
                 remedy=f"Score at {needed} or more, or give the scores' standard errors",
             )
-        if not is_whole(seed) or seed < 0:
-            raise ParameterError(f"the seed is {seed!r}", where="seed", remedy="Give a whole number, 0 or more")
+        check_seed(seed)
         best = _solve(n, y[None], given)[0]
         fitted = _values(best[None], n)[0]
         if errors is None:

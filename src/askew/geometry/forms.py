@@ -174,9 +174,9 @@ def choose_form(
     >>> found.rank, found.untied, found.family
     (2, 0, 'shared')
     """
+    units = Units(rows, by_document=by_document)
     check_ranks(ranks, rows.shape)
     forms = _forms(rows.shape[0], ranks, fractions)
-    units = Units(rows, by_document=by_document)
     group, fold = deal_folds(units, folds=folds, groups=groups, seed=seed)
     small = compact(rows) if documents is None else rows
     order = sorted(set(ranks))

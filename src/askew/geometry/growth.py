@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askew._checks import check_count, is_whole, listed
+from askew._checks import check_count, check_seed, is_whole, listed
 from askew.data.ids import stable_hash
 from askew.errors import LabelError, ParameterError
 from askew.geometry.halving import compact, side_by_side, spectra_of
@@ -101,10 +101,11 @@ def risk_curve(
     >>> found.counts.tolist(), bool(found.dual[-1, 0] < found.shared[-1, 0])
     ([30.0, 60.0, 120.0, 240.0], True)
     """
+    units = Units(rows, by_document=by_document)
     check_ranks(ranks, rows.shape)
     check_count(folds, "folds", least=2, where="folds")
+    check_seed(seed)
     cuts = sorted(_checked_parts(parts), reverse=True)  # counts ascend
-    units = Units(rows, by_document=by_document)
     fold = units.deal(min(folds, len(units)), f"fold-{seed}")
     order = np.argsort([stable_hash(units.names[unit], f"nested-{seed}") for unit in units.of_row], kind="stable")
     least = int(len(fold) - np.bincount(fold).max())

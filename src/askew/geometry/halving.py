@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 import scipy.linalg
 
-from askew._checks import check_count
+from askew._checks import check_count, check_progress, check_seed
 from askew.geometry.noise import beyond_rounding
 from askew.geometry.rows import RelevanceRows
 from askew.geometry.spectra import Spectra, check_ranks, inner_products
@@ -122,8 +122,10 @@ def half_sums(
     >>> sums.signal.shape, bool(sums.signal.mean() > sums.price.mean())
     ((20, 1), True)
     """
-    check_ranks(ranks, rows.shape)
     units = Units(rows, by_document=by_document)
+    check_ranks(ranks, rows.shape)
+    check_seed(seed)
+    check_progress(progress)
     count = None if groups is None else usable_groups(units, groups)
     halves = half_splits(units, splits, seed=seed)
     with one_thread():
@@ -161,9 +163,10 @@ def deal_folds(units: Units, *, folds: int, groups: int | None, seed: int) -> tu
     With fewer than two groups a fold, a group left out would leave a fold empty: there is no error then.
 
     Raises:
-        ParameterError: fewer than two folds or four groups are asked for.
+        ParameterError: fewer than two folds or four groups are asked for, or the seed is no whole number from 0 on.
     """
     check_count(folds, "folds", least=2, where="folds")
+    check_seed(seed)
     count = min(folds, len(units))
     used = 0 if groups is None else usable_groups(units, groups)
     if used < 2 * count:

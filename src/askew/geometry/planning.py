@@ -13,7 +13,10 @@ from askew.geometry.rows import RelevanceRows
 from askew.linalg.fixed import Float64Array
 from askew.protocols import Progress
 
-__all__ = ["Plan", "plan", "plan_of"]
+__all__ = ["FEWEST_TO_SEE", "Plan", "plan", "plan_of"]
+
+#: Queries below which a crossing is seldom seen, even one that is passed.
+FEWEST_TO_SEE = 20
 
 
 @dataclass(frozen=True)
@@ -25,12 +28,13 @@ class Plan:
         held_rank: the rank that the moment of a half of the pilot has at most.
         queries: n of the pilot.
         signal: δ² = ‖Δ‖², what dual would gain if it were known exactly.
-        signal_error: its jackknife standard error.
+        signal_error: its jackknife standard error; None if it was switched off.
         noise: tr Σ, n times the price of estimating it from n queries.
-        noise_error: its jackknife standard error.
-        crossing: n* = tr Σ / δ²; None where the signal is not above its noise.
-        interval: nominal 90% for n*; infinity above where the data cannot exclude that dual never pays.
-        in_sight: whether there is a crossing to state.
+        noise_error: its jackknife standard error, None likewise.
+        crossing: n* = tr Σ / δ²; None where the signal is not above its noise, or not above 0 without an error.
+        interval: nominal 90% for n*; infinity above where the data cannot exclude that dual never pays; None without
+            an error.
+        in_sight: whether there is a crossing to state; None without an error, as it is not known then.
         reason: a sentence.
     """
 
@@ -38,12 +42,12 @@ class Plan:
     held_rank: int
     queries: int
     signal: float
-    signal_error: float
+    signal_error: float | None
     noise: float
-    noise_error: float
+    noise_error: float | None
     crossing: float | None
-    interval: tuple[float, float]
-    in_sight: bool
+    interval: tuple[float, float] | None
+    in_sight: bool | None
     reason: str
 
 
@@ -52,7 +56,7 @@ def plan(
     *,
     ranks: Sequence[int],
     splits: int = 20,
-    groups: int = 20,
+    groups: int | None = 20,
     by_document: bool = False,
     seed: int = 0,
     workers: int = 1,
@@ -69,7 +73,7 @@ def plan(
         rows: the pilot's rows, in the coordinates to be judged.
         ranks: one plan each.
         splits: L half-splits.
-        groups: of the jackknife over queries.
+        groups: of the jackknife over queries; None for the estimates alone.
         by_document: halves that share no document.
         seed: of the hashes.
         workers: splits that run side by side; no result depends on it.
@@ -105,24 +109,29 @@ def plan_of(sums: HalfSums, place: int) -> Plan:
     count = sums.queries
     signal, price = float(sums.signal[:, place].mean()), float(sums.price[:, place].mean())
     covariance = sums.covariance(place)
-    covariance = np.zeros((2, 2)) if covariance is None else covariance
-    error, price_error = np.sqrt(np.diagonal(covariance)).tolist()
-    limit = noise_limit(sums.groups)
-    in_sight = signal > 0 and signal > limit * error
-    crossing = count * price / signal if in_sight else None
-    low, high = _fieller(price, signal, covariance[::-1, ::-1], limit)
+    if covariance is None:
+        errors, interval, in_sight = (None, None), None, None
+        crossing = count * price / signal if signal > 0 else None
+        reason = _unsure(signal, crossing)
+    else:
+        errors, limit = np.sqrt(np.diagonal(covariance)).tolist(), noise_limit(sums.groups)
+        low, high = _fieller(price, signal, covariance[::-1, ::-1], limit)
+        interval = (count * low, count * high)
+        in_sight = signal > 0 and signal > limit * errors[0]
+        crossing = count * price / signal if in_sight else None
+        reason = _reason(signal, errors[0], crossing, interval, count)
     return Plan(
         rank=sums.ranks[place],
         held_rank=sums.held[place],
         queries=count,
         signal=signal,
-        signal_error=error,
+        signal_error=errors[0],
         noise=count * price,
-        noise_error=count * price_error,
+        noise_error=None if errors[1] is None else count * errors[1],
         crossing=crossing,
-        interval=(count * low, count * high),
+        interval=interval,
         in_sight=in_sight,
-        reason=_reason(signal, error, crossing, (count * low, count * high), count),
+        reason=reason,
     )
 
 
@@ -153,11 +162,17 @@ def _fieller(top: float, bottom: float, covariance: Float64Array, limit: float) 
     return (0.0 if rest <= 0 else min(ends, default=np.inf)), float(np.inf)
 
 
+def _unsure(signal: float, crossing: float | None) -> str:
+    found = f"the signal is {signal:.4g}, not above 0" if crossing is None else f"a crossing at {crossing:.0f} queries"
+    return f"{found}, by the estimates alone: without an error it is not known whether there is one in sight"
+
+
 def _reason(signal: float, error: float, crossing: float | None, interval: tuple[float, float], count: int) -> str:
-    if crossing is None:
-        return (
-            f"no crossing in sight: at {count} queries the signal is {signal:.4g} ± {error:.4g}, not above its noise: "
-            "keep one geometry, and ask again with more queries"
-        )
-    verb = "starts to pay" if crossing > count else "pays already"
-    return f"dual {verb}: crossing at {crossing:.0f} queries ({interval[0]:.0f} to {interval[1]:.0f})"
+    if crossing is not None:
+        verb = "starts to pay" if crossing > count else "pays already"
+        return f"dual {verb}: crossing at {crossing:.0f} queries ({interval[0]:.0f} to {interval[1]:.0f})"
+    few = f", and {count} queries are too few to see one" if count < FEWEST_TO_SEE else ""
+    return (
+        f"no crossing in sight: at {count} queries the signal is {signal:.4g} ± {error:.4g}, not above its noise{few}: "
+        "keep one geometry, and ask again with more queries"
+    )

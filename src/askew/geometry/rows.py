@@ -14,8 +14,10 @@ from askew.linalg.fixed import Float64Array, FloatArray, IntArray
 
 __all__ = ["RelevanceRows", "as_rows", "check_rows"]
 
-# Scores are of the fourth power of entries, and their errors square them: larger ones would leave float64's range.
-_LARGEST = 1e74
+# Scores are of the fourth power of entries, and their errors square them: larger ones would leave float64's range, and
+# of smaller ones an error would come out as 0, which says that a score is certain.
+_LARGEST, _SMALLEST = 1e74, 1e-74
+_RESCALE = "Scale them to ordinary size: no ranking and no choice depends on it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,8 @@ class RelevanceRows:
             prior: there the sum has to be positive semi-definite, and a shared correction may take weight away.
 
     Raises:
-        EmbeddingError: a matrix is no finite float matrix, or an id is none.
+        EmbeddingError: a matrix is no finite float matrix, its entries are too large or too small for squares of
+            scores, or an id is none.
         DimensionError: the numbers of ids and rows differ.
 
     >>> rows = RelevanceRows(("a", "b"), np.eye(2), np.array([[1.0, 0.0], [0.0, 3.0]]))
@@ -56,7 +59,14 @@ class RelevanceRows:
         counts = {len(self.ids), len(self.queries), len(self.differences)}
         if self.documents is not None:
             counts.add(len(self.documents))
-        _check_size(_peak(self.queries) * _peak(self.differences), "queries and differences")
+        product = _peak(self.queries) * _peak(self.differences)
+        _check_size(product, "queries and differences")
+        if product < _SMALLEST and self.queries.any() and self.differences.any():
+            raise EmbeddingError(
+                "the entries are so small that squares of scores would vanish",
+                where="queries and differences",
+                remedy=_RESCALE,
+            )
         if len(counts) > 1:
             raise DimensionError(
                 f"there are {len(self.ids)} ids, {len(self.queries)} queries and {len(self.differences)} differences",
@@ -110,8 +120,8 @@ class RelevanceRows:
         """
         known = as_rows(items, "items")
         names = as_ids(ids)
-        _check_places(pair_query, len(names), "pair_query")
-        _check_places(pair_item, len(known), "pair_item")
+        pair_query = _as_places(pair_query, len(names), "pair_query")
+        pair_item = _as_places(pair_item, len(known), "pair_item")
         if len(pair_query) != len(pair_item):
             raise DimensionError(f"there are {len(pair_query)} queries and {len(pair_item)} documents of pairs")
         weights = _weights(grades, pair_query, names)
@@ -172,7 +182,7 @@ def _check_size(peak: float, what: str) -> None:
         raise EmbeddingError(
             "the entries are so large that squares of scores would overflow",
             where=what,
-            remedy="Scale them to ordinary size: no ranking and no choice depends on it",
+            remedy=_RESCALE,
         )
 
 
@@ -188,13 +198,14 @@ def check_rows(rows: object, what: str) -> None:
     )
 
 
-def _check_places(places: IntArray, count: int, where: str, *, shape: tuple[int, ...] = (), least: int = 0) -> None:
-    """Raise unless an array, of a shape but for its last axis, holds rows of a matrix of `count` rows."""
+def _as_places(places: object, count: int, where: str, *, shape: tuple[int, ...] = (), least: int = 0) -> IntArray:
+    """Rows of a matrix of `count` rows, as an array of a shape but for its last axis; an error for anything else."""
     given = as_numbers(places, where)
     if np.asarray(places).dtype.kind not in "iu" or given.ndim != len(shape) + 1 or given.shape[:-1] != shape:
         raise DimensionError(f"numbers of rows have shape {given.shape}, or are not whole", where=where)
     if given.size and not least <= given.min() <= given.max() < count:
         raise ParameterError(f"a row is asked for that is not among {count}", where=where, remedy="Count from 0")
+    return np.asarray(places, dtype=np.int64)
 
 
 def _weights(grades: FloatArray | None, pair_query: IntArray, names: Sequence[str]) -> Float64Array:
@@ -227,7 +238,7 @@ def _mean_negatives(
     mean = np.repeat(rest[None], count, axis=0)
     if negatives is None:
         return mean
-    _check_places(negatives, len(items), "negatives", shape=(count,), least=-1)
+    negatives = _as_places(negatives, len(items), "negatives", shape=(count,), least=-1)
     held = negatives >= 0
     some = held.any(axis=1)
     sums = np.zeros_like(mean)

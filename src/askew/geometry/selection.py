@@ -242,7 +242,9 @@ def decide(
         wanted: False where the caller switched the error off.
     """
     if score == 0 and not error:
-        return "shared", 0.0, False, False, "the two are equal: shared, the smaller family"
+        unknown = error is None and wanted
+        equal = "the two are equal, but there are too few queries for an error" if unknown else "the two are equal"
+        return "shared", 0.0, unknown, False, f"{equal}: shared, the smaller family"
     sign: Geometry = "dual" if score > 0 else "shared"
     side = "above" if score > 0 else "below"
     if error is None and wanted:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from askew._checks import check_count
+from askew._checks import check_count, check_kind
 from askew.data.ids import stable_hash
 from askew.errors import LabelError, ParameterError
 from askew.geometry.rows import RelevanceRows
@@ -41,7 +41,7 @@ class Units:
 
     Raises:
         LabelError: there are fewer units than `least`.
-        ParameterError: documents are to be kept apart, and the rows name none.
+        ParameterError: the rows are none, or documents are to be kept apart and the rows name none.
 
     >>> x = np.array([[1.0], [2.0], [2.0], [3.0], [4.0], [5.0]])
     >>> Units(RelevanceRows(("a", "b", "c", "d", "e", "a"), x, x)).of_row.tolist()
@@ -49,6 +49,7 @@ class Units:
     """
 
     def __init__(self, rows: RelevanceRows, *, by_document: bool = False, least: int = FEWEST_UNITS) -> None:
+        check_kind(rows, RelevanceRows, "rows", "Give RelevanceRows; RelevanceRows.of_pairs makes them of judged pairs")
         self.by_document = by_document
         keys: list[Iterable[Hashable]] = [
             (("id", name), ("vector", vector)) if vector else (("id", name),)

@@ -41,7 +41,7 @@ def crossover(
     cells = simulate(angles=angles, pairs=pairs, seeds=range(seed, seed + seeds), progress=progress)
     first = {angle: _first(cells, angle, pairs) for angle in angles}
     last = [_mean(cells, angle, max(pairs), lambda cell: cell.gain)[0] for angle in angles]
-    findings = [_said(angle, first[angle]) for angle in angles]
+    findings = [_said(angle, first[angle], pairs) for angle in angles]
     ordered = all(one <= two for one, two in pairwise(last))
     findings.append(f"At {max(pairs):,} pairs the gaps are {'' if ordered else 'not '}ordered as the angles.")
     return Study(
@@ -54,9 +54,10 @@ def crossover(
     )
 
 
-def _said(angle: float, first: int | None) -> str:
-    where = f"dual is first ahead at {first:,} pairs" if first else "dual is never ahead"
-    return f"At {angle:g} rad {where} (the paper: {_PAPER.get(angle, 'not given')})."
+def _said(angle: float, first: int | None, pairs: Sequence[int]) -> str:
+    grid = ", ".join(f"{count:,}" for count in sorted(pairs))
+    where = f"dual is ahead for good from {first:,} pairs" if first else "dual is not ahead for good at any number"
+    return f"At {angle:g} rad {where}, of {grid} (the paper: {_PAPER.get(angle, 'not given')})."
 
 
 def _first(cells: Sequence[Cell], angle: float, pairs: Sequence[int]) -> int | None:

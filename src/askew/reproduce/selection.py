@@ -86,11 +86,13 @@ def _accuracy(fits: Sequence[Fit], rule: _Rule, regret: Regret) -> float:
 
 def _findings(raw: Sequence[Fit]) -> list[str]:
     cars, mine = _mean_regret(raw, _CARS, _ranking_regret), _mean_regret(raw, _RANKING, _ranking_regret)
+    shared, dual = (_mean_regret(raw, rule, _ranking_regret) for rule in (_SHARED, _DUAL))
     share = f"{mine / cars:.0%} of CARS's {cars:.4g}" if cars else "and CARS has none"
+    fixed = f"always shared has {shared:.4g}, always dual {dual:.4g}"
     return [
         _operator_finding("raw", raw),
         _wins(raw),
-        f"For ranking, K-fold held-out nDCG has a regret of {mine:.4g}, {share}.",
+        f"For ranking, K-fold held-out nDCG has a regret of {mine:.4g}, {share}; {fixed}.",
     ]
 
 

@@ -18,7 +18,7 @@ from askew.geometry.splits import Units
 from askew.geometry.whitening import WhiteningKind
 from askew.linalg.fixed import Float64Array
 from askew.operators import Identity
-from askew.workflows.footing import prior_of
+from askew.workflows.footing import check_labelled, prior_of
 from askew.workflows.relevance import relevance_rows
 
 __all__ = ["Coordinates", "default_ranks", "ranks_to_judge", "set_out", "shared_documents"]
@@ -83,10 +83,11 @@ def set_out(
     Raises:
         DimensionError: queries and documents differ in dimension.
         LabelError: no labelled query can teach.
-        ParameterError: no such whitening; or a residual moment is asked for in whitened coordinates, or where
-            two encoders have no base.
+        ParameterError: the dataset is none; no such whitening; or a residual moment is asked for in whitened
+            coordinates, or where two encoders have no base.
         InputError: all queries, or all documents, are equal.
     """
+    check_labelled(dataset)
     if residual and whitening != "none":
         raise ParameterError(
             f"the residual moment was asked for with {whitening} whitening, and in whitened coordinates the base is "

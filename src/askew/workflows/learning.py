@@ -21,15 +21,15 @@ from askew.operators import Term
 from askew.protocols import Progress
 from askew.report import Learning, LearningPoint
 
-__all__ = ["GainCurve", "gain_curve", "recorded"]
+__all__ = ["LEVEL", "GainCurve", "gain_curve", "recorded"]
 
 _PARTS = (8, 4, 2, 1)
 # A cross-fit of fewer labels than this says nothing that a curve could be drawn through.
 _FEWEST = 16
 # A curve of three parameters takes three points.
 _POINTS = 3
-# Of every interval in a report, those of the test among them.
-_LEVEL, _HALF = 0.95, 1.96
+#: Of every interval of a gain, those of a test among them.
+LEVEL, _HALF = 0.95, 1.96
 # How far ahead a number of labels is looked for: a forecast further out is a guess.
 _FURTHEST = 16.0
 # Numbers of labels looked at up to there: a quarter of a doubling apart, which a forecast can hardly tell apart.
@@ -86,15 +86,15 @@ class GainCurve:
         return None
 
     def forecast(self, times: float) -> Forecast:
-        """The gain at a multiple of the labels: the last one measured, and what the curve adds to it."""
-        return self.curve.ahead(times * self.labels)
+        """The gain at a multiple of the labels: the last one measured, and what the curve adds; 95% interval."""
+        return self.curve.ahead(times * self.labels, level=LEVEL)
 
     @property
     def reason(self) -> str:
         """A sentence: whether adapting pays, from how many labels, and what twice as many would bring."""
-        twice, start = self.curve.added(2 * self.labels, level=_LEVEL), self.pays_from()
+        twice, start = self.curve.added(2 * self.labels, level=LEVEL), self.pays_from()
         now = f"the gain of {self.fitted} is {_signed(self.gains[-1])} (standard error {self.errors[-1]:.4f})"
-        doubt = f"{_LEVEL:.0%} interval {_signed(twice.low)} to {_signed(twice.high)}, if the curve holds"
+        doubt = f"{LEVEL:.0%} interval {_signed(twice.low)} to {_signed(twice.high)}, if the curve holds"
         more = f"{_signed(twice.value)} more{'' if twice.low > 0 else ', possibly none'} ({doubt})"
         now = f"{now} with all {self.labels:,.0f} labels; {2 * self.labels:,.0f} in all are expected to bring {more}"
         if start == self.labels:
@@ -116,6 +116,7 @@ class GainCurve:
                 }
                 for times in (1, 2, 4)
             ],
+            "level": LEVEL,
             "pays_from": self.pays_from(),
             "threshold": self.threshold,
             "fitted": self.fitted,
@@ -217,9 +218,9 @@ def recorded(curve: GainCurve) -> Learning:
     ahead = [
         LearningPoint(labels=times * curve.labels, gain=one.value, low=one.low, high=one.high, measured=False)
         for times in (1, 2, 4)
-        for one in [curve.curve.ahead(times * curve.labels, level=_LEVEL)]
+        for one in [curve.curve.ahead(times * curve.labels, level=LEVEL)]
     ]
-    more, twice = curve.curve.added(2 * curve.labels, level=_LEVEL), 2 * curve.labels
+    more, twice = curve.curve.added(2 * curve.labels, level=LEVEL), 2 * curve.labels
     return Learning(
         sentence=curve.reason,
         labels=curve.labels,

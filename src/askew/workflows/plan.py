@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from askew.adapters.adapter import Similarity
+from askew._checks import check_progress, check_seed, is_number
+from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
 from askew.estimators import Labels, Ridge, has_shared
@@ -38,6 +39,7 @@ class LabelPlan:
         plans: one a rank: where dual starts to beat shared in operator risk.
         gain: the learning curve of adapting; None where the labels are too few for one.
         reason: a sentence about it.
+        note: a sentence on which estimator the curve is of, and why that of `fit` may be another; empty without one.
         findings: what is odd about the data.
     """
 
@@ -48,6 +50,7 @@ class LabelPlan:
     plans: tuple[Plan, ...]
     gain: GainCurve | None
     reason: str
+    note: str
     findings: tuple[Finding, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -57,12 +60,10 @@ class LabelPlan:
             "queries": self.queries,
             "documents": self.documents,
             "coordinates": self.coordinates,
-            "plans": [
-                {**found.__dict__, "interval": [end if np.isfinite(end) else None for end in found.interval]}
-                for found in self.plans
-            ],
+            "plans": [{**found.__dict__, "interval": _ends(found.interval)} for found in self.plans],
             "gain": None if self.gain is None else self.gain.to_json(),
             "reason": self.reason,
+            "note": self.note,
             "findings": [finding.to_json() for finding in self.findings],
         }
 
@@ -85,9 +86,10 @@ def plan_labels(
     """Look ahead from a pilot: at how many labels dual starts to pay, and what adapting would gain with more.
 
     The second is a learning curve of the real thing, for fresh traffic: ridge regression to the prior, shared and
-    dual, on an eighth, a quarter, a half and all of the labels (`gain_curve`). Every point rests on all queries. The
-    points share them, so their errors are not independent, and the forecast's interval is rather too wide than
-    too narrow.
+    dual, on an eighth, a quarter, a half and all of the labels (`gain_curve`). `fit` tries other estimators too and
+    may choose one; the curve in its report is of the one chosen, and can be higher or lower. Every point rests on all
+    queries. The points share them, so their errors are not independent, and the forecast's interval is rather too wide
+    than too narrow.
 
     Args:
         dataset: n labelled queries, in one dimension with their m documents.
@@ -106,11 +108,14 @@ def plan_labels(
     Raises:
         DimensionError: queries and documents differ in dimension.
         LabelError: fewer than four queries can teach, or documents cannot be kept apart.
-        ParameterError: an argument is out of range.
+        ParameterError: an argument is out of range or of another kind.
     """
-    if not 0 <= threshold < float("inf"):
+    check_similarity(similarity)
+    check_seed(seed)
+    check_progress(progress)
+    if not is_number(threshold) or not 0 <= threshold < float("inf"):
         raise ParameterError(
-            f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more"
+            f"the threshold is {threshold!r}", where="threshold", remedy="Give a finite number, 0 or more"
         )
     threads = workers or os.cpu_count() or 1
     at = set_out(dataset, whitening=whitening, residual=residual, similarity=similarity, seed=seed)
@@ -135,8 +140,20 @@ def plan_labels(
         plans,
         gain,
         reason,
+        "" if gain is None else _note(gain),
         (*examine(dataset, similarity=similarity), *shared_documents(dataset, by_document=by_document)),
     )
+
+
+def _note(gain: GainCurve) -> str:
+    return (
+        f"The curve is of {gain.fitted} alone, which is quick to fit; fit may choose another estimator, and its report "
+        "shows the curve of that one"
+    )
+
+
+def _ends(interval: tuple[float, float] | None) -> list[float | None] | None:
+    return None if interval is None else [end if np.isfinite(end) else None for end in interval]
 
 
 def _within(progress: Progress | None, before: int, total: int) -> Progress | None:

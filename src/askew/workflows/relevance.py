@@ -50,6 +50,7 @@ def relevance_rows(
     >>> relevance_rows(task).differences.round(3).tolist()
     [[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]]
     """
+    check_labelled(dataset)
     width, other = dataset.queries.dim, dataset.documents.dim
     if width != other:
         raise DimensionError(
@@ -57,7 +58,6 @@ def relevance_rows(
             where=dataset.name,
             remedy="One geometry for both sides needs one dimension: there is nothing to choose",
         )
-    check_labelled(dataset)
     labels = Labels.build(
         dataset,
         TwoWayFolds.build(dataset, seed=seed),

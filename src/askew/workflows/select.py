@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from askew.adapters.adapter import Similarity
+from askew._checks import check_progress, check_seed, listed
+from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, examine
 from askew.errors import ParameterError
 from askew.geometry import (
@@ -103,7 +104,7 @@ class GeometryChoice:
             "risk_by_queries": [
                 {
                     "rank": rank,
-                    "queries": self.curve.counts.tolist(),
+                    "queries": self.curve.counts.round(1).tolist(),
                     "shared": self.curve.shared[:, place].tolist(),
                     "dual": self.curve.dual[:, place].tolist(),
                     "crossing": self.curve.crossing(place),
@@ -157,7 +158,7 @@ def select_geometry(
         DimensionError: queries and documents differ in dimension.
         LabelError: fewer than five queries can teach (more with fewer than five folds), or documents cannot be kept
             apart.
-        ParameterError: an argument is out of range.
+        ParameterError: an argument is out of range or of another kind.
 
     >>> from askew.data import EmbeddingSet, Qrels
     >>> rng = np.random.default_rng(0)
@@ -169,6 +170,9 @@ def select_geometry(
     [('operator risk', 'dual'), ('ranking', 'dual')]
     """
     _check(selectors)
+    check_similarity(similarity)
+    check_seed(seed)
+    check_progress(progress)
     at = set_out(dataset, whitening=whitening, residual=residual, similarity=similarity, seed=seed)
     Units(at.rows, by_document=by_document, least=queries_for_curve(folds))  # refuses too few
     chosen = ranks_to_judge(at.rows, ranks, by_document=by_document)
@@ -210,8 +214,8 @@ def select_geometry(
 
 
 def _check(selectors: Sequence[str]) -> None:
-    unknown = [rule for rule in selectors if rule not in SELECTORS]
-    if unknown or not selectors:
+    unknown = [rule for rule in listed(selectors) if rule not in SELECTORS]
+    if unknown or not listed(selectors):
         raise ParameterError(
             f"there is no rule {unknown[0]!r}" if unknown else "no rule was asked for",
             where="selectors",

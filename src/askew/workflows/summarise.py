@@ -11,6 +11,7 @@ from askew import report
 from askew._version import __version__
 from askew.data import Dataset, Run
 from askew.estimators import Candidate
+from askew.estimators.evidence import GeometryLead
 from askew.evaluation import Comparison
 from askew.operators import BilinearOperator, Factored
 from askew.workflows.assess import DEPTH, Assessment
@@ -164,14 +165,7 @@ def _geometry(fitted: Fit) -> report.Geometry | None:
     found = fitted.choice.geometry()
     if found is None:
         return None
-    sides = {"dual": f"one geometry for each side (best: {found.dual})"}
-    sides["shared"] = f"one geometry that queries and documents share (best: {found.shared})"
-    choice: Literal["shared", "dual", "either"] = "dual" if found.lead > 0 else "shared"
-    better, other = (sides[name] for name in (("dual", "shared") if choice == "dual" else ("shared", "dual")))
-    lead = f"{abs(found.lead):.4f} in cross-fitted nDCG@10 (standard error {found.standard_error:.4f})"
-    told = f"{better[0].upper()}{better[1:]} ranks better than {other}, by {lead}"
-    if found.inside_noise():
-        choice, told = "either", f"{told}, which is inside the noise: either will do"
+    choice, told = _ranks(found)
     return report.Geometry(
         choice=choice,
         sentence=f"{told}. Both are applied to queries alone: documents stay as they are. "
@@ -181,6 +175,25 @@ def _geometry(fitted: Fit) -> report.Geometry | None:
         lead=found.lead,
         standard_error=found.standard_error,
     )
+
+
+def _ranks(found: GeometryLead) -> tuple[Literal["shared", "dual", "either"], str]:
+    """The family that ranks better, and a sentence without its full stop."""
+    dual = f"one geometry for each side (best: {found.dual})"
+    shared = f"one geometry that queries and documents share (best: {found.shared})"
+    lead = f"{abs(found.lead):.4f}"
+    if float(lead) == 0:
+        return "either", f"{_capital(shared)} and {dual} rank alike in cross-fitted nDCG@10: either will do"
+    better, other = (dual, shared) if found.lead > 0 else (shared, dual)
+    error = f"standard error {found.standard_error:.4f}"
+    told = f"{_capital(better)} ranks better than {other}, by {lead} in cross-fitted nDCG@10 ({error})"
+    if found.inside_noise():
+        return "either", f"{told}, which is inside the noise: either will do"
+    return ("dual" if found.lead > 0 else "shared"), told
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _line(candidate: Candidate) -> str:
