@@ -67,6 +67,13 @@ def test_what_is_odd_in_every_split_is_said_once(task: Any, askew: Askew) -> Non
     assert found(askew("check", task.root, "--json", "--similarity", "cosine")) == []
 
 
+def test_sides_of_other_dimensions_under_one_encoder_are_odd(task: Any, askew: Askew) -> None:
+    task.embed("docs", np.load(task.documents)[:, :20])
+    said = askew("check", task.root, "--json")
+    assert ("tiny", "unequal-dimensions") in found(said)
+    assert "24 dimensions and documents 20" in said.out
+
+
 def test_every_error_is_listed_and_none_hides_another(task: Any, askew: Askew) -> None:
     (task.root / "qrels" / "dev.tsv.gz").write_bytes(gzip.compress(b"q0 d0 1\n")[:-5])
     (task.root / "qrels" / "wild.csv").write_bytes(b"query,document\nq0,caf\xe9\n")

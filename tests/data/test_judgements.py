@@ -26,6 +26,12 @@ GRADES: list[tuple[Any, float]] = [
 NO_GRADES: list[Any] = [float("nan"), float("inf"), -float("inf"), "x", "nan", None, [1], 1j, 10**400]
 
 
+@pytest.mark.parametrize("grades", ["abc", [("q", "d", 1)], {"q": ["d"]}, {"q": "d"}, None, 3])
+def test_what_is_no_dict_of_dicts_is_refused(grades: Any) -> None:
+    with pytest.raises(LabelError, match="dict of dicts"):
+        Qrels(grades)
+
+
 @pytest.mark.parametrize(("value", "grade"), GRADES)
 def test_grades_become_floats(value: Any, grade: float) -> None:
     assert Qrels({"q": {"d": value}})["q"]["d"] == grade

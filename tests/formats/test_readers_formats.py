@@ -436,6 +436,19 @@ def test_nulls_in_labels_and_texts_are_named(tmp_path: Path) -> None:
         read_texts(file)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_two_columns_of_one_name_are_named(tmp_path: Path, kind: str) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table([pa.array(["a"]), pa.array(["b"]), pa.array([[1.0, 2.0]])], names=["id", "id", "embedding"])
+    if kind == "parquet":
+        pq.write_table(table, tmp_path / "a.parquet")
+    else:
+        with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writing:
+            writing.write_table(table)
+    with pytest.raises(FormatError, match=r"'id'.* once|'id' and 'id'"):
+        read_embeddings(tmp_path / f"a.{kind}")
+
+
 def test_a_table_without_the_columns_is_refused_with_those_it_has(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(parquet(TEXTS))
     with pytest.raises(FormatError, match="no column for the query; its columns are '_id', 'title', 'text'"):
@@ -558,7 +571,8 @@ BAD_NPZ = {
     "no-array": (npz(), "not a whole|holds 0 arrays"),
     "two": (npz(a=MATRIX, b=MATRIX), "holds 2 arrays: 'a', 'b'"),
     "integers": (npz(embeddings=np.ones((3, 2), dtype=int)), "int64"),
-    "objects": (npz(embeddings=np.array([None])), "pickled object"),
+    "objects": (npz(embeddings=np.array([None])), "array 'embeddings' holds pickled object"),
+    "ids": (npz(embeddings=np.eye(2), ids=np.array(["a", None])), "array 'ids' holds pickled object .*ids as text"),
     "axis": (npz(embeddings=MATRIX[0]), "has 1 axes"),
     "float-ids": (npz(embeddings=MATRIX, ids=np.ones(3)), "its ids are float64 of 1 axes"),
     "ids-axes": (npz(embeddings=MATRIX, ids=np.array([["a"], ["b"], ["c"]])), "of 2 axes"),

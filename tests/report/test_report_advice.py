@@ -71,8 +71,8 @@ def test_the_step_to_more_labels_goes_by_the_curve(full: FitSummary, untested: F
         return next_steps(dataclasses.replace(told(summary), learning=learning))[-1 if summary is full else 1].words
 
     more = LearningPoint(labels=1200.0, gain=0.008, low=-0.001, high=0.02, measured=False)
-    assert "(+0.0080 more with 1,200, possibly none)" in last(full, twice=more)
-    assert "(+0.0080 more with 1,200)" in last(full, twice=dataclasses.replace(more, low=0.001))
+    assert "(600 more, 1,200 in all, are expected to bring +0.0080, possibly none;" in last(full, twice=more)
+    assert "are expected to bring +0.0080; the curve" in last(full, twice=dataclasses.replace(more, low=0.001))
     assert "not expected to change this answer within 16 times as many" in last(untested, pays_from=None)
     assert next_steps(told(dataclasses.replace(full, learning=None)))[-1].words == "Label more queries, then run again"
 

@@ -204,6 +204,19 @@ def test_places_are_refused_before_the_fit(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "taken"]
 
 
+def test_a_place_that_its_file_system_refuses_is_found_before_the_fit(
+    train: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise OSError("no such luck")
+
+    monkeypatch.setattr(home, "fit", fail)
+    monkeypatch.setattr("askew.workflows.deliver.tempfile.TemporaryFile", refuse)
+    with pytest.raises(OutputError, match="forbidden to write to") as told:
+        deliver(train, None, tmp_path / "a", report=tmp_path / "b.html")
+    assert str(told.value).startswith(f"{tmp_path / 'a'}: ")
+
+
 def test_places_that_can_be_written_to_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for output, report in ((Path("a"), Path("a.html")), (tmp_path / "new" / "a", tmp_path / "new" / "b" / "a.html")):

@@ -317,7 +317,7 @@ def test_what_twice_the_labels_add_is_told_with_its_own_interval() -> None:
     assert more.labels == 320
     assert more.gain == pytest.approx(twice.value - 0.04)
     assert more.high - more.low < twice.high - twice.low
-    assert f"320 are expected to bring {more.gain:+.4f} more" in curve.reason
+    assert f"320 in all are expected to bring {more.gain:+.4f} more" in curve.reason
     assert (", possibly none" in curve.reason) == (more.low <= 0)
     assert "possibly none (95% interval" in curve_of([0.04, 0.03, 0.035, 0.03]).reason
 

@@ -23,7 +23,7 @@ class Qrels:
         grades: query id → document id → finite number. Queries without judgements are dropped.
 
     Raises:
-        LabelError: a grade is not a finite number, or two ids become one (1 and "1").
+        LabelError: it is no mapping of mappings, a grade is not a finite number, or two ids become one (1 and "1").
 
     >>> qrels = Qrels({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0.5}})
     >>> qrels, qrels.positives("q1")
@@ -31,6 +31,12 @@ class Qrels:
     """
 
     def __init__(self, grades: Mapping[Any, Mapping[Any, Any]]) -> None:
+        given: Any = grades
+        if not isinstance(given, Mapping) or not all(isinstance(judged, Mapping) for judged in given.values()):
+            raise LabelError(
+                f"judgements are no {type(given).__name__} of such values",
+                remedy='Give a dict of dicts: {"query id": {"document id": grade}}',
+            )
         table: dict[str, Mapping[str, float]] = {}
         judged_queries = [(as_id(query), judged) for query, judged in grades.items() if judged]
         for query, judged in judged_queries:

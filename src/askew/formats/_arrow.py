@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -193,6 +194,10 @@ def _arrow(path: Path) -> Iterator[_Table]:
         yield reader.schema.names, batches
 
 
+# How pyarrow says that a name stands for several columns.
+_TWICE = re.compile(r'Field "(.*?)" exists \d+ times')
+
+
 @contextmanager
 def _refusing(path: Path, what: str) -> Iterator[None]:
     """Say of whatever pyarrow raises that the file is damaged."""
@@ -201,4 +206,9 @@ def _refusing(path: Path, what: str) -> Iterator[None]:
         yield
     except (arrow.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError) as error:
         told = " ".join(str(error).split())[:200]
+        twice = _TWICE.search(told)
+        if twice:
+            raise FormatError(
+                f"the column {shown(twice[1])} is there more than once", where=path, remedy="Keep one column of a name"
+            ) from error
         raise FormatError(f"it is not a whole {what} file ({told})", where=path, remedy=_DAMAGED) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from askew.errors import FormatError
+from askew.formats._columns import shown
 from askew.formats.text import unreadable
 
 if TYPE_CHECKING:
@@ -74,12 +75,12 @@ def as_shape(value: Sequence[object], path: Path) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def wrong_dtype(held: str, path: Path) -> FormatError:
-    """The FormatError for a matrix of a type that is not used here."""
+def wrong_dtype(held: str, path: Path, name: str = "") -> FormatError:
+    """The FormatError for a matrix, or an array of some name, of a type that is not used here."""
     return FormatError(
-        f"the matrix holds {held} values",
+        f"the array {shown(name)} holds {held} values" if name else f"the matrix holds {held} values",
         where=path,
-        remedy="Save it as float16, float32 or float64",
+        remedy=f"Save {'a matrix' if name else 'it'} as float16, float32 or float64{', ids as text' if name else ''}",
     )
 
 

@@ -95,13 +95,13 @@ def _array(archive: zipfile.ZipFile, name: str, path: Path) -> np.ndarray[Any, n
         described, shape = header.get("descr"), header.get("shape")
         if not isinstance(described, str) or not _PLAIN.fullmatch(described):
             held = shown(described) if isinstance(described, str) else "structured"
-            raise wrong_dtype("pickled object" if str(described).endswith("O") else held, path)
+            raise wrong_dtype("pickled object" if str(described).endswith("O") else held, path, name)
         if not isinstance(shape, tuple) or not all(type(size) is int and size >= 0 for size in shape):
             raise FormatError("its header is damaged", where=path, remedy=_DAMAGED)
         try:
             dtype = np.dtype(described)
         except TypeError:  # no type of numpy's has that many bytes
-            raise wrong_dtype(shown(described), path) from None
+            raise wrong_dtype(shown(described), path, name) from None
         needed = math.prod(shape) * dtype.itemsize
         raw = handle.read(min(needed, archive.getinfo(f"{name}.npy").file_size) + 1)
     if len(raw) != needed:

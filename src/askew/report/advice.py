@@ -71,7 +71,7 @@ def _labels(summary: FitSummary) -> str:
     if curve is None:
         return "Label more queries"
     if summary.verdict.decision == "adapt":
-        return f"Label more queries if the curve says that it pays{_added(curve)}"
+        return f"Label more queries{_added(curve)}"
     if curve.pays_from is None:
         return (
             "More labels are not expected to change this answer within 16 times as many; to be sure of it, label "
@@ -84,7 +84,11 @@ def _added(curve: Learning) -> str:
     if curve.twice is None:
         return ""
     some = "" if curve.twice.low > 0 else ", possibly none"
-    return f" ({signed(curve.twice.gain)} more with {count(round(curve.twice.labels))}{some})"
+    more = count(round(curve.twice.labels - curve.labels))
+    return (
+        f" ({more} more, {count(round(curve.twice.labels))} in all, are expected to bring "
+        f"{signed(curve.twice.gain)}{some}; the curve's table has other numbers)"
+    )
 
 
 def _look(summary: FitSummary) -> list[Step]:

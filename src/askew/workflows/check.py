@@ -125,6 +125,7 @@ def check(
     for name, embedded in held.items():
         findings += _textless(name, embedded, texts)
         if len(embedded) == 2:
+            findings += _unequal(name, embedded)
             findings += _examined(name, embedded, judged, similarity, errors)
     twins, changes, told = _duplicates(held, judged, texts["documents"])
     counts = {side: len(found) for side, found in texts.items()}
@@ -156,6 +157,16 @@ def _textless(name: str, sides: Mapping[Side, EmbeddingSet], texts: Mapping[Side
             message = counted(len(lacking), f"embedded {one} has no text", f"embedded {side} have no text")
             found.append((name, Finding(f"no-text-{side}", "note", message, len(lacking), tuple(lacking[:5]))))
     return found
+
+
+def _unequal(name: str, sides: Mapping[Side, EmbeddingSet]) -> list[_Placed]:
+    """Sides of one encoder with different dimensions have no base, and are mostly a slip."""
+    dims = sides["queries"].dim, sides["documents"].dim
+    if dims[0] == dims[1] or sides["queries"].encoder != sides["documents"].encoder:
+        return []
+    message = f"queries have {dims[0]} dimensions and documents {dims[1]}, under one encoder: no base can compare them"
+    remedy = "Embed both with one encoder, or name each side's own (--encoder, --document-encoder)"
+    return [(name, Finding("unequal-dimensions", "warning", message, 1, remedy=remedy))]
 
 
 def _examined(

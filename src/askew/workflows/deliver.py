@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -371,8 +372,14 @@ def check_file(path: Path) -> None:
 def _check_above(path: Path) -> None:
     """The nearest folder above that is there already: the rest of the way will be made."""
     above = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        problem = "is forbidden to write to" if above.is_dir() else "is not a folder"
+    problem = "" if above.is_dir() else "is not a folder"
+    if not problem:
+        try:
+            with tempfile.TemporaryFile(dir=above):  # what permissions say is not all: a file system may refuse
+                pass
+        except OSError:
+            problem = "is forbidden to write to"
+    if problem:
         raise OutputError(f"it cannot be written: {above} {problem}", where=path, remedy="Name another place")
 
 

@@ -96,7 +96,7 @@ class GainCurve:
         now = f"the gain of {self.fitted} is {_signed(self.gains[-1])} (standard error {self.errors[-1]:.4f})"
         doubt = f"{_LEVEL:.0%} interval {_signed(twice.low)} to {_signed(twice.high)}, if the curve holds"
         more = f"{_signed(twice.value)} more{'' if twice.low > 0 else ', possibly none'} ({doubt})"
-        now = f"{now} with all {self.labels:,.0f} labels; {2 * self.labels:,.0f} are expected to bring {more}"
+        now = f"{now} with all {self.labels:,.0f} labels; {2 * self.labels:,.0f} in all are expected to bring {more}"
         if start == self.labels:
             return f"adapting pays already: {now}"
         if start is None:
