@@ -97,7 +97,7 @@ def found(rows: RelevanceRows, rank: int) -> Found:
     signal, price = float(sums.signal[:, 0].mean()), float(sums.price[:, 0].mean())
     error, planned = _error(sums), plan_of(sums, 0)
     once = (2 * max(signal, 0.0) + price) / (2 * max(signal, 0.0) + 2 * price)
-    return Found(signal, price, error, error / np.sqrt(once), *planned.interval)
+    return Found(signal, price, error, error / np.sqrt(once), *(planned.interval or (np.nan, np.nan)))
 
 
 def _error(sums: HalfSums) -> float:

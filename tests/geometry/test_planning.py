@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from askew.errors import AskewError, LabelError, ParameterError
 from askew.geometry.curves import LearningCurve
-from askew.geometry.planning import _fieller, plan
+from askew.geometry.planning import Plan, _fieller, plan
 from askew.geometry.rows import RelevanceRows
 from askew.linalg.fixed import Float64Array
 
@@ -36,6 +36,11 @@ def turned_pilot(count: int, angle: float, seed: int) -> RelevanceRows:
     return RelevanceRows(tuple(map(str, range(count))), x + rng.normal(size=x.shape), y + rng.normal(size=y.shape))
 
 
+def ends(found: Plan) -> tuple[float, float]:
+    assert found.interval is not None
+    return found.interval
+
+
 def true_crossing(skew: float) -> float:
     """tr Σ / δ² of the skew part of C = E x zᵀ, by a large sample: V is the skew part at full rank."""
     rows = pilot(100_000, skew, seed=99)
@@ -49,7 +54,7 @@ def test_the_planner_finds_a_known_crossing() -> None:
     found = [plan(pilot(800, 0.8, seed), ranks=[DIM], splits=6)[0] for seed in range(6)]
     assert all(each.in_sight for each in found)
     assert np.median([each.crossing or 0 for each in found]) == pytest.approx(truth, rel=0.3)
-    assert sum(each.interval[0] <= truth <= each.interval[1] for each in found) >= 4
+    assert sum(ends(each)[0] <= truth <= ends(each)[1] for each in found) >= 4
     assert all(each.noise / each.signal == pytest.approx(each.crossing) for each in found)
 
 
@@ -58,7 +63,7 @@ def test_a_small_pilot_sees_the_crossing_of_the_reference_simulation(angle: floa
     """The half-split score there turns positive between 256 and 512 queries at 0.8 rad, 128 and 256 at 1.2."""
     found = [plan(turned_pilot(128, angle, seed), ranks=[8], splits=6, groups=10)[0] for seed in range(5)]
     assert low < np.median([each.crossing or np.inf for each in found]) < high * 1.15
-    assert all(each.interval[0] < high and each.interval[1] > low for each in found)
+    assert all(ends(each)[0] < high and ends(each)[1] > low for each in found)
 
 
 def test_no_signal_is_no_crossing_in_sight() -> None:
@@ -67,7 +72,7 @@ def test_no_signal_is_no_crossing_in_sight() -> None:
     assert len(unseen) >= 4
     for each in unseen:
         assert each.crossing is None
-        assert each.interval[1] == np.inf
+        assert ends(each)[1] == np.inf
         assert "no crossing in sight" in each.reason
 
 
@@ -77,7 +82,7 @@ def test_ranks_are_planned_together_and_degenerate_pilots_get_an_answer() -> Non
     assert plan(rows, ranks=[3], splits=3, groups=8)[0].signal == pytest.approx(together[1].signal, rel=1e-9)
     nothing = plan(RelevanceRows(rows.ids, rows.queries, np.zeros_like(rows.queries)), ranks=[2])[0]
     assert (nothing.in_sight, nothing.signal, nothing.noise) == (False, 0.0, 0.0)
-    assert not np.isnan(nothing.interval).any()
+    assert not np.isnan(ends(nothing)).any()
     with pytest.raises(LabelError):
         plan(pilot(3, 0.5, 0), ranks=[1])
 

@@ -109,25 +109,29 @@ def plan_of(sums: HalfSums, place: int) -> Plan:
     count = sums.queries
     signal, price = float(sums.signal[:, place].mean()), float(sums.price[:, place].mean())
     covariance = sums.covariance(place)
+    error: float | None = None
+    price_error: float | None = None
+    interval: tuple[float, float] | None = None
+    in_sight: bool | None = None
     if covariance is None:
-        errors, interval, in_sight = (None, None), None, None
         crossing = count * price / signal if signal > 0 else None
         reason = _unsure(signal, crossing)
     else:
-        errors, limit = np.sqrt(np.diagonal(covariance)).tolist(), noise_limit(sums.groups)
+        limit = noise_limit(sums.groups)
+        error, price_error = (float(each) for each in np.sqrt(np.diagonal(covariance)))
         low, high = _fieller(price, signal, covariance[::-1, ::-1], limit)
         interval = (count * low, count * high)
-        in_sight = signal > 0 and signal > limit * errors[0]
+        in_sight = signal > 0 and signal > limit * error
         crossing = count * price / signal if in_sight else None
-        reason = _reason(signal, errors[0], crossing, interval, count)
+        reason = _reason(signal, error, crossing, interval, count)
     return Plan(
         rank=sums.ranks[place],
         held_rank=sums.held[place],
         queries=count,
         signal=signal,
-        signal_error=errors[0],
+        signal_error=error,
         noise=count * price,
-        noise_error=None if errors[1] is None else count * errors[1],
+        noise_error=None if price_error is None else count * price_error,
         crossing=crossing,
         interval=interval,
         in_sight=in_sight,
