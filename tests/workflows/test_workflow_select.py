@@ -244,7 +244,7 @@ def test_bad_arguments_are_refused(turned: Dataset, options: dict[str, Any], mes
 def test_what_is_no_dataset_is_refused() -> None:
     for call in (select_geometry, plan_labels):
         with pytest.raises(ParameterError, match="Give a Dataset"):
-            call(None)  # type: ignore[operator]
+            call(None)  # type: ignore[arg-type]
 
 
 def test_too_few_queries_are_refused(turned: Dataset) -> None:
