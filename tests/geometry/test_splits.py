@@ -44,7 +44,7 @@ def test_copies_stay_copies_after_whitening_and_zero_vectors_are_no_copies() -> 
     nearly = x * (1 + 1e-15 * rng.integers(-2, 3, size=x.shape))
     nearly[:4] = [[0.0, -0.0, 0.0]]
     assert len(Units(RelevanceRows(tuple(map(str, range(20))), nearly, x))) == 12
-    for scale in (1e-200, 1e30):
+    for scale in (1e-70, 1e30):
         assert len(Units(RelevanceRows(tuple(map(str, range(20))), x * scale, x))) == 10
 
 

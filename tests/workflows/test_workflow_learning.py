@@ -298,7 +298,7 @@ def test_a_forecast_starts_from_what_was_measured() -> None:
     assert bent.curve.misfit > 0.01
     now = bent.forecast(1)
     assert now.value == 0.06
-    assert (now.low, now.high) == pytest.approx((0.06 - 1.645 * 0.01, 0.06 + 1.645 * 0.01), abs=0.002)
+    assert (now.low, now.high) == pytest.approx((0.06 - 1.96 * 0.01, 0.06 + 1.96 * 0.01), abs=0.003)
     added = bent.curve.at(320).value - bent.curve.at(160).value
     assert bent.forecast(2).value == pytest.approx(0.06 + added)
     points = recorded(bent).points
