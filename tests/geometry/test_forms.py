@@ -258,7 +258,10 @@ BAD: dict[str, tuple[Callable[[], Any], type[AskewError]]] = {
         DimensionError,
     ),
     "documents for whitened rows": (lambda: choose_form(ROWS, ranks=[1], documents=np.ones((5, 3))), ParameterError),
-    "two dimensions": (lambda: choose_form(named(np.arange(10.0).reshape(5, 2), np.arange(15.0).reshape(5, 3)), ranks=[1]), DimensionError),
+    "two dimensions": (
+        lambda: choose_form(named(np.arange(10.0).reshape(5, 2), np.arange(15.0).reshape(5, 3)), ranks=[1]),
+        DimensionError,
+    ),
     "three queries": (lambda: choose_form(noisy(3, 3), ranks=[1], fractions=[0.5]), LabelError),
     "NaN": (lambda: choose_form(named(np.full((5, 3), np.nan), np.ones((5, 3))), ranks=[1]), EmbeddingError),
 }
