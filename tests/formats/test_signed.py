@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askew.adapters import Canaries
+from askew.adapters import Adapter, Canaries
 from askew.errors import ArtefactError, EncoderMismatchError, OutputError
-from askew.formats import SignedArtefact, load_signed, save_signed
+from askew.formats import SignedArtefact, load_signed, save_adapter, save_signed
+from askew.operators import BilinearOperator, Identity
 
 
 @pytest.fixture
@@ -65,3 +66,14 @@ def test_other_things_are_not_overwritten(artefact: SignedArtefact, tmp_path: Pa
         save_signed(artefact, tmp_path)
     with pytest.raises(ArtefactError, match="no head here"):
         load_signed(tmp_path / "nowhere")
+
+
+def test_an_adapter_of_the_same_file_names_is_no_head(artefact: SignedArtefact, tmp_path: Path) -> None:
+    adapter = save_adapter(Adapter(BilinearOperator(Identity(3))), tmp_path / "adapter")
+    head = save_signed(artefact, tmp_path / "head")
+    before = [(path.name, path.read_bytes()) for folder in (adapter, head) for path in sorted(folder.iterdir())]
+    with pytest.raises(OutputError, match="other things than a head"):
+        save_signed(artefact, adapter)
+    with pytest.raises(OutputError, match="other things than an adapter"):
+        save_adapter(Adapter(BilinearOperator(Identity(3))), head)
+    assert before == [(path.name, path.read_bytes()) for folder in (adapter, head) for path in sorted(folder.iterdir())]

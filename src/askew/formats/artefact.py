@@ -11,7 +11,6 @@ adapter gives the same bytes.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from os import PathLike
@@ -20,24 +19,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import safetensors
 import safetensors.numpy
 
 from askew._atomic import writing_folder
 from askew._checks import check_kind
-from askew._version import __version__
 from askew.adapters import Adapter, Canaries, Provenance, Seen
 from askew.errors import ArtefactError, AskewError, OutputError
+from askew.formats._manifest import MANIFEST, FolderKind, Tensors
 from askew.operators import BilinearOperator, Dense, Factored, Identity, Stacked, Term, Zero
 
 __all__ = ["load_adapter", "refuse_foreign", "save_adapter"]
 
-_MANIFEST, _TENSORS = "manifest.json", "tensors.safetensors"
-_FORMAT, _VERSION = "askew-adapter", 1
+_KIND = FolderKind(
+    format="askew-adapter",
+    version=1,
+    noun="an adapter",
+    lacking="there is no adapter here",
+    writer="'askew fit' or askew.save",
+    again="Save the adapter again",
+    tensors="tensors.safetensors",
+)
 
 _SEEN = ("queries", "positives", "negatives")
-
-Tensors = dict[str, npt.NDArray[Any]]
 
 
 def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
@@ -59,10 +62,7 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
     folder = Path(path)
     refuse_foreign(folder)
     tensors: Tensors = {}
-    manifest = {
-        "format": _FORMAT,
-        "format_version": _VERSION,
-        "askew": __version__,
+    facts = {
         "d_query": adapter.operator.shape[0],
         "d_document": adapter.operator.shape[1],
         "similarity": adapter.similarity,
@@ -73,9 +73,8 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
         **_put_provenance(adapter.provenance, tensors),
     }
     payload = safetensors.numpy.save({name: _storable(array) for name, array in sorted(tensors.items())})
-    manifest["tensors_sha256"] = hashlib.sha256(payload).hexdigest()
     try:
-        text = json.dumps(manifest, indent=2, ensure_ascii=True, allow_nan=False)
+        text = json.dumps({**_KIND.head(payload), **facts}, indent=2, ensure_ascii=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise OutputError(
             f"the adapter's record cannot be written as JSON ({error})",
@@ -83,8 +82,8 @@ def save_adapter(adapter: Adapter, path: str | PathLike[str]) -> Path:
             remedy="Keep texts, finite numbers, lists and mappings of them in the provenance",
         ) from error
     with writing_folder(folder) as fresh:
-        (fresh / _TENSORS).write_bytes(payload)
-        (fresh / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+        (fresh / _KIND.tensors).write_bytes(payload)
+        (fresh / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return folder
 
 
@@ -96,92 +95,22 @@ def load_adapter(path: str | PathLike[str]) -> Adapter:
     """
     check_kind(path, (str, PathLike), "path", "Give the path of an adapter's folder")
     folder = Path(path)
-    manifest = _read_manifest(folder)
+    manifest = _KIND.read(folder)
     try:
-        return _get_adapter(manifest, _read_tensors(folder, manifest))
+        return _get_adapter(manifest, _KIND.read_tensors(folder, manifest))
     except ArtefactError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, AskewError) as error:
         raise ArtefactError(
             f"the manifest and the tensors do not make an adapter ({error})",
-            where=folder / _MANIFEST,
-            remedy="Save the adapter again",
+            where=folder / MANIFEST,
+            remedy=_KIND.again,
         ) from error
 
 
 def refuse_foreign(folder: Path) -> None:
     """Raise OutputError unless an artefact, or nothing at all, stands at a place to write to."""
-    try:
-        names = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
-        ours = not names or (_MANIFEST in names and names <= {_MANIFEST, _TENSORS} and _may_be_manifest(folder))
-    except OSError as error:
-        raise OutputError(
-            f"it cannot be looked into ({error.strerror or error})", where=folder, remedy="Name another folder"
-        ) from error
-    if not ours:
-        raise OutputError(
-            "the folder holds other things than an adapter",
-            where=folder,
-            remedy="Name a new folder, or one that holds an adapter to replace",
-        )
-
-
-def _may_be_manifest(folder: Path) -> bool:
-    """Whether the manifest is ours, or so damaged that nobody can say."""
-    try:
-        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        return (folder / _TENSORS).is_file()
-    return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / _MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ArtefactError(
-            f"there is no adapter here ({error.strerror or error})",
-            where=path,
-            remedy="Name a folder that 'askew fit' or askew.save wrote",
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise ArtefactError(
-            f"the manifest is not JSON ({error})", where=path, remedy="Save the adapter again"
-        ) from error
-    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        raise ArtefactError(
-            "this is not the manifest of an adapter", where=path, remedy="Name a folder that 'askew fit' wrote"
-        )
-    if manifest.get("format_version") != _VERSION:
-        raise ArtefactError(
-            f"the adapter has format {manifest.get('format_version')}, this askew ({__version__}) reads {_VERSION}",
-            where=path,
-            remedy="Upgrade askew, or save the adapter again with this one",
-        )
-    return manifest
-
-
-def _read_tensors(folder: Path, manifest: Mapping[str, Any]) -> Tensors:
-    path = folder / _TENSORS
-    try:
-        payload = path.read_bytes()
-    except OSError as error:
-        raise ArtefactError(
-            f"it cannot be read ({error.strerror or error})", where=path, remedy="Save the adapter again"
-        ) from error
-    if hashlib.sha256(payload).hexdigest() != manifest["tensors_sha256"]:
-        raise ArtefactError(
-            "the file is not the one that was saved with the manifest (its checksum differs)",
-            where=path,
-            remedy="Copy the whole folder, or save the adapter again",
-        )
-    try:
-        return dict(safetensors.numpy.load(payload))
-    except safetensors.SafetensorError as error:
-        raise ArtefactError(
-            f"it is not a safetensors file ({error})", where=path, remedy="Save the adapter again"
-        ) from error
+    _KIND.refuse_foreign(folder)
 
 
 def _storable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -10,7 +10,6 @@ Written to a temporary folder and renamed, so a crash leaves the old artefact or
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,21 +19,30 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import safetensors
 import safetensors.numpy
 
 from askew._atomic import writing_folder
-from askew._version import __version__
 from askew.adapters import Canaries
 from askew.data import EmbeddingSet
 from askew.errors import ArtefactError, EncoderMismatchError, OutputError
+from askew.formats._manifest import MANIFEST, FolderKind
 from askew.late import TokenHead
 
 __all__ = ["SignedArtefact", "load_signed", "save_signed"]
 
-_MANIFEST, _TENSORS, _ENCODER = "manifest.json", "tensors.safetensors", "encoder"
-_FORMAT, _VERSION = "askew-signed-head", 1
-_AGAIN = "Train it again, or copy the whole folder"
+_ENCODER = "encoder"
+_KIND = FolderKind(
+    format="askew-signed-head",
+    version=1,
+    noun="a head",
+    lacking="there is no head here",
+    writer="'askew train-late'",
+    again="Train it again",
+    tensors="tensors.safetensors",
+    others=frozenset({_ENCODER}),
+)
+# What the manifest says of the heads as it stands.
+_PLAIN = ("gates", "attach", "width", "hidden", "bounded", "encoder", "tuned", "special_tokens")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +98,7 @@ class SignedArtefact:
             return None
         outer, inner = (self._layer(f"{side}_head.{name}") for name in ("outer", "inner"))
         if outer is None:
-            raise ArtefactError(f"the weights of the {side} head are missing", where=self.folder, remedy=_AGAIN)
+            raise ArtefactError(f"the weights of the {side} head are missing", where=self.folder, remedy=_KIND.again)
         return TokenHead(inner, outer[0], self.bounded)
 
     def _layer(self, name: str) -> npt.NDArray[Any] | None:
@@ -140,18 +148,15 @@ def save_signed(
         OutputError: it cannot be written, or something else stands there.
     """
     folder = Path(path)
-    _refuse_foreign(folder)
+    _KIND.refuse_foreign(folder)
     tensors = {f"head.{name}": np.ascontiguousarray(array) for name, array in artefact.weights.items()}
     tensors["canaries"] = np.ascontiguousarray(artefact.canaries.vectors)
     payload = safetensors.numpy.save(dict(sorted(tensors.items())))
     manifest = {
-        "format": _FORMAT,
-        "format_version": _VERSION,
-        "askew": __version__,
+        **_KIND.head(payload),
         **{name: getattr(artefact, name) for name in _PLAIN},
         "canaries": {"ids": list(artefact.canaries.ids), "texts": list(artefact.canaries.texts)},
         "record": dict(artefact.record),
-        "tensors_sha256": hashlib.sha256(payload).hexdigest(),
     }
     try:
         text = json.dumps(manifest, indent=2, allow_nan=False)
@@ -160,14 +165,11 @@ def save_signed(
             f"the record is not plain values ({error})", where=folder, remedy="Keep plain values in it"
         ) from error
     with writing_folder(folder) as fresh:
-        (fresh / _TENSORS).write_bytes(payload)
-        (fresh / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+        (fresh / _KIND.tensors).write_bytes(payload)
+        (fresh / MANIFEST).write_text(text + "\n", encoding="utf-8")
         if save_encoder is not None:
             save_encoder(str(fresh / _ENCODER))
     return folder
-
-
-_PLAIN = ("gates", "attach", "width", "hidden", "bounded", "encoder", "tuned", "special_tokens")
 
 
 def load_signed(path: str | PathLike[str]) -> SignedArtefact:
@@ -177,67 +179,15 @@ def load_signed(path: str | PathLike[str]) -> SignedArtefact:
         ArtefactError: there are none, they are damaged, or of a later format.
     """
     folder = Path(path)
-    manifest = _read_manifest(folder)
+    manifest = _KIND.read(folder)
+    tensors = _KIND.read_tensors(folder, manifest)
     try:
-        payload = (folder / _TENSORS).read_bytes()
-    except OSError as error:
-        raise ArtefactError(
-            f"it cannot be read ({error.strerror or error})", where=folder / _TENSORS, remedy=_AGAIN
-        ) from error
-    if hashlib.sha256(payload).hexdigest() != manifest.get("tensors_sha256"):
-        raise ArtefactError(
-            "the file is cut short or not the one that was saved with the manifest (its checksum differs)",
-            where=folder / _TENSORS,
-            remedy=_AGAIN,
-        )
-    try:
-        tensors = dict(safetensors.numpy.load(payload))
         held = manifest["canaries"]
         canaries = Canaries(tuple(held["ids"]), tensors.pop("canaries"), tuple(held["texts"]))
         weights = {name.removeprefix("head."): array for name, array in tensors.items()}
         plain = {name: manifest[name] for name in _PLAIN}
         return SignedArtefact(**plain, weights=weights, canaries=canaries, record=manifest["record"], folder=folder)
-    except (LookupError, TypeError, ValueError, safetensors.SafetensorError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ArtefactError(
-            f"the manifest and the tensors do not make a head ({error})", where=folder / _MANIFEST, remedy=_AGAIN
+            f"the manifest and the tensors do not make a head ({error})", where=folder / MANIFEST, remedy=_KIND.again
         ) from error
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / _MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ArtefactError(
-            f"there is no head here ({error.strerror or error})",
-            where=path,
-            remedy="Name a folder that 'askew train-late' wrote",
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise ArtefactError(f"the manifest is not JSON ({error})", where=path, remedy=_AGAIN) from error
-    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        raise ArtefactError(
-            "this is not the manifest of a head", where=path, remedy="Name a folder that 'askew train-late' wrote"
-        )
-    if manifest.get("format_version") != _VERSION:
-        raise ArtefactError(
-            f"the head has format {manifest.get('format_version')}, this askew ({__version__}) reads {_VERSION}",
-            where=path,
-            remedy="Upgrade askew, or train it again with this one",
-        )
-    return manifest
-
-
-def _refuse_foreign(folder: Path) -> None:
-    try:
-        names = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
-    except OSError as error:
-        raise OutputError(
-            f"it cannot be looked into ({error.strerror or error})", where=folder, remedy="Name another folder"
-        ) from error
-    if names and not {_MANIFEST, _TENSORS} <= names <= {_MANIFEST, _TENSORS, _ENCODER}:
-        raise OutputError(
-            "the folder holds other things than a head",
-            where=folder,
-            remedy="Name a new folder, or one that holds a head to replace",
-        )

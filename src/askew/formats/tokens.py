@@ -10,32 +10,39 @@ Written to a temporary folder and renamed, so a crash leaves the old folder or t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from askew._atomic import writing_folder
-from askew._version import __version__
 from askew.data import TokenEmbeddings
-from askew.errors import FormatError, OutputError, name_some
-from askew.formats._json import id_list, parse_json
+from askew.errors import FormatError, name_some
+from askew.formats._json import id_list
+from askew.formats._manifest import MANIFEST, FolderKind
 from askew.formats._tensors import map_tensor, write_tensor
-from askew.formats.text import read_whole, unreadable
+from askew.formats.text import unreadable
 
 __all__ = ["is_token_folder", "read_tokens", "write_tokens"]
 
-_MANIFEST, _TOKENS, _LAYOUT = "manifest.json", "tokens.safetensors", "layout.safetensors"
-_FORMAT, _VERSION = "askew-tokens", 1
-_AGAIN = "Write it again"
+_TOKENS = "tokens.safetensors"
+_KIND = FolderKind(
+    format="askew-tokens",
+    version=1,
+    noun="token embeddings",
+    lacking="there is no such file",
+    writer="write_tokens",
+    again="Write it again",
+    tensors="layout.safetensors",
+    checksum="layout_sha256",
+    others=frozenset({_TOKENS}),
+    error=FormatError,
+)
 
 
 def write_tokens(tokens: TokenEmbeddings, path: str | PathLike[str]) -> Path:
@@ -58,28 +65,25 @@ def write_tokens(tokens: TokenEmbeddings, path: str | PathLike[str]) -> Path:
     TokenEmbeddings(1 items, 2 tokens × 2 float64)
     """
     folder = Path(path)
-    _refuse_foreign(folder)
+    _KIND.refuse_foreign(folder)
     layout: dict[str, Any] = {"offsets": tokens.offsets}
     if tokens.weights is not None:
         layout["weights"] = tokens.weights
     payload = safetensors.numpy.save(layout)
     manifest = {
-        "format": _FORMAT,
-        "format_version": _VERSION,
-        "askew": __version__,
+        **_KIND.head(payload),
         "items": len(tokens),
         "tokens": len(tokens.tokens),
         "dim": tokens.dim,
         "dtype": tokens.dtype.name,
         "encoder": tokens.encoder,
         "weights": tokens.weights is not None,
-        "layout_sha256": hashlib.sha256(payload).hexdigest(),
         "ids": list(tokens.ids),
     }
     with writing_folder(folder) as fresh:
         write_tensor(fresh / _TOKENS, tokens.tokens, {})
-        (fresh / _LAYOUT).write_bytes(payload)
-        (fresh / _MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        (fresh / _KIND.tensors).write_bytes(payload)
+        (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     return folder
 
 
@@ -97,14 +101,14 @@ def read_tokens(path: str | PathLike[str]) -> TokenEmbeddings:
     folder = Path(path)
     if folder.suffix.lower() == ".npz" and not folder.is_dir():
         return _packed(folder)
-    manifest = _manifest(folder)
-    layout = _layout(folder, manifest)
+    manifest = _KIND.read(folder)
+    layout = _KIND.read_tensors(folder, manifest)
     held = map_tensor(folder / _TOKENS)
     encoder = manifest.get("encoder")
     if held.matrix.shape != (manifest.get("tokens"), manifest.get("dim")) or "offsets" not in layout:
-        raise FormatError("the manifest and the tensors do not fit", where=folder / _MANIFEST, remedy=_AGAIN)
+        raise FormatError("the manifest and the tensors do not fit", where=folder / MANIFEST, remedy=_KIND.again)
     return TokenEmbeddings(
-        id_list(json.dumps(manifest.get("ids")), f"{folder / _MANIFEST} ('ids')"),
+        id_list(json.dumps(manifest.get("ids")), f"{folder / MANIFEST} ('ids')"),
         held.matrix,
         layout["offsets"],
         weights=layout.get("weights"),
@@ -115,7 +119,7 @@ def read_tokens(path: str | PathLike[str]) -> TokenEmbeddings:
 
 def is_token_folder(path: str | PathLike[str]) -> bool:
     """Whether a folder of token embeddings may stand at a place."""
-    return (Path(path) / _LAYOUT).is_file()
+    return (Path(path) / _KIND.tensors).is_file()
 
 
 def _packed(path: Path) -> TokenEmbeddings:
@@ -126,7 +130,7 @@ def _packed(path: Path) -> TokenEmbeddings:
     except OSError as error:
         raise unreadable(path, error) from error
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise FormatError(f"it is not an npz of plain arrays ({error})", where=path, remedy=_AGAIN) from error
+        raise FormatError(f"it is not an npz of plain arrays ({error})", where=path, remedy=_KIND.again) from error
     missing = [name for name in names[:3] if name not in arrays]
     if missing:
         raise FormatError(
@@ -137,52 +141,3 @@ def _packed(path: Path) -> TokenEmbeddings:
     return TokenEmbeddings(
         arrays["ids"].tolist(), arrays["tokens"], arrays["offsets"], weights=arrays.get("weights"), source=path
     )
-
-
-def _manifest(folder: Path) -> Mapping[str, Any]:
-    path = folder / _MANIFEST
-    manifest = parse_json(read_whole(path), str(path))
-    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        raise FormatError(
-            "this is not the manifest of token embeddings", where=path, remedy="Name a folder that write_tokens wrote"
-        )
-    if manifest.get("format_version") != _VERSION:
-        raise FormatError(
-            f"the folder has format {manifest.get('format_version')}, this askew ({__version__}) reads {_VERSION}",
-            where=path,
-            remedy="Upgrade askew, or write the tokens again with this one",
-        )
-    return manifest
-
-
-def _layout(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    path = folder / _LAYOUT
-    try:
-        payload = path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if hashlib.sha256(payload).hexdigest() != manifest.get("layout_sha256"):
-        raise FormatError(
-            "the file is not the one that was written with the manifest (its checksum differs)",
-            where=path,
-            remedy="Copy the whole folder, or write it again",
-        )
-    try:
-        return dict(safetensors.numpy.load(payload))
-    except safetensors.SafetensorError as error:
-        raise FormatError(f"it is not a safetensors file ({error})", where=path, remedy=_AGAIN) from error
-
-
-def _refuse_foreign(folder: Path) -> None:
-    try:
-        names: Iterable[str] = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
-    except OSError as error:
-        raise OutputError(
-            f"it cannot be looked into ({error.strerror or error})", where=folder, remedy="Name another folder"
-        ) from error
-    if names and not {_LAYOUT, _MANIFEST} <= set(names) <= {_MANIFEST, _TOKENS, _LAYOUT}:
-        raise OutputError(
-            "the folder holds other things than token embeddings",
-            where=folder,
-            remedy="Name a new folder, or one that holds token embeddings to replace",
-        )
