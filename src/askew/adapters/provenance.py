@@ -15,13 +15,18 @@ from askew.errors import EncoderMismatchError, InputError
 from askew.linalg import FloatArray, row_dots, row_norms
 from askew.linalg.fixed import Float64Array
 
-__all__ = ["Canaries", "Provenance", "Seen"]
+__all__ = ["Canaries", "Provenance", "Seen", "canary_ids"]
 
 HashArray = npt.NDArray[np.uint64]
 
 _CANARY_COUNT = 4
 # float16 keeps 0.999999 and int8 quantisation about 0.99; another version of a model falls far below.
 _LEAST_COSINE = 0.98
+
+
+def canary_ids(names: Iterable[str]) -> tuple[str, ...]:
+    """The few of some ids whose vectors an encoder is told by: the first in the order of a hash."""
+    return tuple(sorted(names, key=lambda name: (stable_hash(name, "canary"), name))[:_CANARY_COUNT])
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class Canaries:
     def pick(cls, embeddings: EmbeddingSet, texts: Mapping[str, str]) -> Canaries:
         """The first few non-zero rows in the order of a hash of their ids."""
         usable = [name for name, norm in zip(embeddings.ids, embeddings.norms, strict=True) if norm > 0]
-        ids = tuple(sorted(usable, key=lambda name: (stable_hash(name, "canary"), name))[:_CANARY_COUNT])
+        ids = canary_ids(usable)
         vectors = _unit(embeddings, ids).astype(np.float32)
         return cls(ids, vectors, tuple(texts.get(name, "") for name in ids))
 

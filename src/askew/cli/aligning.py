@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -85,7 +85,7 @@ def align(
             split=split,
             fused=fused,
             bad_rows=bad_rows.value,
-            method=_method(method),
+            method=method.value,
             centre=centre,
             beta=beta,
             measures=tuple(measure or MEASURES),
@@ -150,7 +150,7 @@ def migrate(
             least_retention=least_retention,
             least_overlap=least_overlap,
             bad_rows=bad_rows.value,
-            method=_method(method),
+            method=method.value,
             centre=centre,
             measures=tuple(measure or MEASURES),
             similarity=similarity(similarity_name) or "dot",
@@ -169,10 +169,6 @@ def migrate(
             say(f"adapter: {output}" if written else "No adapter was written.")
     if not gated.passed:
         raise typer.Exit(1)
-
-
-def _method(name: MethodName) -> Literal["ridge", "procrustes"]:
-    return "procrustes" if name is MethodName.PROCRUSTES else "ridge"
 
 
 def _show(found: Aligned) -> None:

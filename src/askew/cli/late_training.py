@@ -65,15 +65,10 @@ def train_late(
     quiet: Quiet = False,
 ) -> None:
     """Learn which tokens exclude: signs for late interaction on an encoder of your choice."""
-    from askew.errors import ParameterError
+    from askew.encoders import token_model
     from askew.workflows.train_late import LateSettings
     from askew.workflows.train_late import train_late as train
 
-    model = token_encoder.removeprefix("st:")
-    if not model or model == token_encoder:
-        raise ParameterError(
-            f"there is no token encoder {token_encoder!r}", where="--token-encoder", remedy="Say st:PATH_OR_NAME"
-        )
     settings = LateSettings(
         gates=gates.value,
         layers=layers,
@@ -88,7 +83,7 @@ def train_late(
     with progress_bar(quiet) as named:
         found = train(
             data,
-            model=model,
+            model=token_model(token_encoder),
             output=output,
             split=split,
             settings=settings,

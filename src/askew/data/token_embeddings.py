@@ -194,6 +194,11 @@ class TokenEmbeddings:
         return tie_rank(self.ids)
 
     @cached_property
+    def heaviest(self) -> float:
+        """The largest size of a weight; 1 without weights."""
+        return 1.0 if self.weights is None else float(np.abs(self.weights).max(initial=0.0))
+
+    @cached_property
     def _rows(self) -> dict[str, int]:
         return {name: row for row, name in enumerate(self.ids)}
 

@@ -5,7 +5,7 @@ from askew.encoders.cache import CachedEncoder, Filled, default_cache
 from askew.encoders.endpoint import OpenAIEncoder
 from askew.encoders.functions import CallableEncoder
 from askew.encoders.sentence import SentenceTransformerEncoder
-from askew.encoders.spec import encoder_from_spec
+from askew.encoders.spec import encoder_from_spec, token_model
 from askew.encoders.token_states import EncodedTokens, TokenStateEncoder, TokenStates
 from askew.encoders.wordllama import WordLlamaEncoder
 
@@ -25,4 +25,5 @@ __all__ = [
     "WordLlamaEncoder",
     "default_cache",
     "encoder_from_spec",
+    "token_model",
 ]

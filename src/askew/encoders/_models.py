@@ -24,7 +24,7 @@ __all__ = [
     "is_multi_vector",
     "load_model",
     "longer_than",
-    "model_prompt",
+    "model_prompts",
     "model_signature",
     "model_window",
     "save_model",
@@ -116,12 +116,8 @@ def _file_of(model: str, name: str) -> Path | None:
         return None
 
 
-def model_prompt(model: Any, given: str | None, kind: Kind, *, where: str) -> str:
-    """What goes before a text: what was given, the model's prompt of that name (``@NAME``), or its own for `kind`.
-
-    Raises:
-        ParameterError: the model has no prompt of that name.
-    """
+def _prompt(model: Any, given: str | None, kind: Kind, where: str) -> str:
+    """What goes before a text: what was given, the model's prompt of that name (``@NAME``), or its own for `kind`."""
     own: Mapping[str, str] = {name: prompt for name, prompt in (model.prompts or {}).items() if prompt is not None}
     if given is None:
         names = (*_PROMPT_NAMES[kind], model.default_prompt_name)
@@ -135,6 +131,15 @@ def model_prompt(model: Any, given: str | None, kind: Kind, *, where: str) -> st
             remedy=f"It has: {name_some(own) or 'none'}; a prompt of your own does not begin with @",
         )
     return own[given[1:]]
+
+
+def model_prompts(model: Any, query: str | None, document: str | None, *, where: str) -> dict[Kind, str]:
+    """What goes before queries, and before documents; see `_prompt`.
+
+    Raises:
+        ParameterError: the model has no prompt of that name.
+    """
+    return {"query": _prompt(model, query, "query", where), "document": _prompt(model, document, "document", where)}
 
 
 def model_window(model: Any) -> int | None:

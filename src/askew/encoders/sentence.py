@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from askew.encoders._models import load_model, longer_than, model_prompt, model_signature, model_window
+from askew.encoders._models import load_model, longer_than, model_prompts, model_signature, model_window
 from askew.encoders.base import SerialEncoder
 
 if TYPE_CHECKING:
@@ -54,10 +54,7 @@ class SentenceTransformerEncoder(SerialEncoder):
         dim = getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
         self._dim = int(dim())
         self.limit = model_window(self._model)
-        self._prompts = {
-            "query": model_prompt(self._model, query_prompt, "query", where=self.name),
-            "document": model_prompt(self._model, document_prompt, "document", where=self.name),
-        }
+        self._prompts = model_prompts(self._model, query_prompt, document_prompt, where=self.name)
         self._signature: Mapping[str, Any] | None = None
 
     @property

@@ -10,10 +10,27 @@ from askew.encoders.sentence import SentenceTransformerEncoder
 from askew.encoders.wordllama import WordLlamaEncoder
 from askew.errors import ParameterError
 
-__all__ = ["encoder_from_spec"]
+__all__ = ["encoder_from_spec", "token_model"]
 
 _ENDPOINT = re.compile(r"(?P<model>.+?)(?:@(?P<url>https?://.+))?")
 _KNOWN = "Say wordllama, st:PATH_OR_NAME, openai:MODEL or openai:MODEL@URL"
+
+
+def token_model(spec: str) -> str:
+    """The folder or name of a model that is read token by token, from ``st:PATH_OR_NAME``.
+
+    Raises:
+        ParameterError: it is something else.
+
+    >>> token_model("st:models/mine")
+    'models/mine'
+    """
+    form, _, model = spec.partition(":")
+    if form != "st" or not model:
+        raise ParameterError(
+            f"there is no token encoder {spec!r}", where="--token-encoder", remedy="Say st:PATH_OR_NAME"
+        )
+    return model
 
 
 def encoder_from_spec(

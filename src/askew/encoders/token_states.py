@@ -17,7 +17,7 @@ from askew.encoders._models import (
     is_multi_vector,
     load_model,
     longer_than,
-    model_prompt,
+    model_prompts,
     model_signature,
     model_window,
     save_model,
@@ -125,10 +125,7 @@ class TokenStateEncoder:
         self.multi_vector = is_multi_vector(model)
         self.model: Any = load_model(model, device, multi_vector=self.multi_vector)
         self._special = special_tokens or self.multi_vector
-        self._prompts: dict[Kind, str] = {
-            "query": model_prompt(self.model, query_prompt, "query", where=self.name),
-            "document": model_prompt(self.model, document_prompt, "document", where=self.name),
-        }
+        self._prompts = model_prompts(self.model, query_prompt, document_prompt, where=self.name)
 
     def bare(self) -> Self:
         """The same model, of whose vectors those of the tokenizer's marks are left out: for a part of a query.

@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from askew.data.ragged import running_count, token_places
 from askew.errors import InputError, counted
-from askew.linalg.fixed import IntArray
+from askew.linalg.fixed import BoolArray, IntArray
 
 __all__ = ["Ragged"]
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Ragged:

@@ -17,17 +17,16 @@ import torch
 from torch import Tensor, nn
 
 from askew.data import TokenEmbeddings
+from askew.data.ragged import running_count
 from askew.errors import ParameterError
 from askew.estimators.tokens_ragged import Ragged
+from askew.late.heads import START
 
 __all__ = ["Attach", "Encoded", "Gates", "Side", "SignedHead", "SignedModel", "Spoken", "TokenEncoder", "signed_scores"]
 
 Side = Literal["query", "document"]
 Attach = Literal["states", "vectors"]
 Gates = Literal["none", "query", "document", "both"]
-
-# Where a bounded head starts on the hyperbolic tangent: far enough up to be near its bound, not so far that it is flat.
-_START = 2.0
 
 
 class Spoken(NamedTuple):
@@ -100,7 +99,7 @@ class SignedHead(nn.Module):  # type: ignore[misc]  # torch is not looked into
         raw = self.outer(states if self.inner is None else torch.relu(self.inner(states))).squeeze(-1).float()
         if not self.bounded:
             return 1 + raw
-        return torch.tanh(raw + _START) / torch.tanh(raw.new_tensor(_START))
+        return torch.tanh(raw + START) / torch.tanh(raw.new_tensor(START))
 
 
 class SignedModel(nn.Module):  # type: ignore[misc]  # torch is not looked into
@@ -179,7 +178,7 @@ class SignedModel(nn.Module):  # type: ignore[misc]  # torch is not looked into
         return TokenEmbeddings(
             range(len(texts)) if ids is None else ids,
             vectors,
-            np.concatenate([[0], np.cumsum(lengths)]),
+            running_count(lengths),
             weights=None if (self.query_head if side == "query" else self.document_head) is None else weights,
         )
 

@@ -120,7 +120,7 @@ def train_signed(
     judge: Judge | None = None,
     device: str = "cpu",
     resume: Snapshot | None = None,
-    keep: Callable[[Snapshot], None] | None = None,
+    keep: Callable[[Snapshot], object] | None = None,
     progress: Progress | None = None,
 ) -> Trained:
     """Train the heads of a model, and its encoder where it is tuned.
@@ -211,7 +211,7 @@ class _Run:
         self.print = _fingerprint(model, lessons, plan, seed)
 
     def go(
-        self, resume: Snapshot | None, keep: Callable[[Snapshot], None] | None, progress: Progress | None
+        self, resume: Snapshot | None, keep: Callable[[Snapshot], object] | None, progress: Progress | None
     ) -> Trained:
         if resume is not None:
             self.restore(resume)

@@ -11,10 +11,10 @@ from askew.data import TokenEmbeddings
 from askew.errors import DimensionError
 from askew.linalg.fixed import Float64Array, FloatArray
 
-__all__ = ["TokenHead"]
+__all__ = ["START", "TokenHead"]
 
-# Where a bounded head starts on the hyperbolic tangent; as in training.
-_START = 2.0
+#: Where a bounded head starts on the hyperbolic tangent: near its bound, and not yet where that is flat.
+START = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,4 +73,4 @@ class TokenHead:
         if self.inner is not None:
             read = np.maximum(read @ self.inner[:, :-1].T + self.inner[:, -1], 0.0)
         raw = read @ self.outer[:-1] + self.outer[-1]
-        return np.asarray(np.tanh(raw + _START) / np.tanh(_START) if self.bounded else 1 + raw)
+        return np.asarray(np.tanh(raw + START) / np.tanh(START) if self.bounded else 1 + raw)

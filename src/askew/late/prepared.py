@@ -179,14 +179,10 @@ def _check(queries: TokenEmbeddings, documents: TokenEmbeddings) -> None:
             remedy="Leave them out, or keep a token of each",
         )
     with np.errstate(over="ignore"):
-        peak = queries.peak * documents.peak * _heaviest(queries) * _heaviest(documents)
+        peak = queries.peak * documents.peak * queries.heaviest * documents.heaviest
         if peak * int(queries.lengths.max(initial=0)) > _LARGEST_SCORE:
             raise EmbeddingError(
                 f"scores could overflow: norms reach {queries.peak:.3g} and {documents.peak:.3g}, weights "
-                f"{_heaviest(queries):.3g} and {_heaviest(documents):.3g}",
+                f"{queries.heaviest:.3g} and {documents.heaviest:.3g}",
                 remedy="Scale the tokens or the weights down",
             )
-
-
-def _heaviest(side: TokenEmbeddings) -> float:
-    return 1.0 if side.weights is None else float(np.abs(side.weights).max(initial=0.0))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from askew.data.ragged import running_count
 from askew.late import DigitCode, OneHotCode, choose_code, maxsim, sparse_documents, sparse_queries
 from askew.late.codes import Code, DType
 from askew.protocols import Progress
@@ -88,7 +89,7 @@ def _vectors(size: int, count: int, seed: int, *, neighbours: bool) -> tuple[Any
         firsts = [np.unique(row, return_index=True) for row in places]
         indices = np.concatenate([found for found, _ in firsts])
         kept = np.concatenate([row[first] for row, (_, first) in zip(values, firsts, strict=True)])
-        offsets = np.concatenate([[0], np.cumsum([len(found) for found, _ in firsts])])
+        offsets = running_count([len(found) for found, _ in firsts])
         sides.append(csr_array((kept, indices, offsets), shape=(count, size)))
     return sides[0], sides[1]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from askew.data import Finding, Run, TokenEmbeddings
-from askew.encoders import TokenStateEncoder
+from askew.encoders import TokenStateEncoder, token_model
 from askew.errors import InputError, ParameterError, counted, name_some
 from askew.formats import is_token_folder, read_texts, read_tokens
 from askew.late import Match, demote, excluding, explain, search
@@ -59,25 +59,22 @@ class _Reader:
     """Reads tokens, and texts where an encoder is named; the model is loaded once, when it is needed."""
 
     def __init__(self, spec: str | None, named: Callable[[str], Progress] | None) -> None:
-        self._spec, self._named = spec, named
+        self._model = None if spec is None else token_model(spec)
+        self._named = named
         self._held: TokenStateEncoder | None = None
         self.findings: list[Finding] = []
-        if spec is not None and (not spec.startswith("st:") or spec == "st:"):
-            raise ParameterError(
-                f"there is no token encoder {spec!r}", where="--token-encoder", remedy="Say st:PATH_OR_NAME"
-            )
 
     @property
     def encoder(self) -> TokenStateEncoder:
         """The token encoder."""
-        if self._spec is None:
+        if self._model is None:
             raise ParameterError("a text needs an encoder", where="--without", remedy=_KNOWN)
-        self._held = self._held or TokenStateEncoder(self._spec.removeprefix("st:"))
+        self._held = self._held or TokenStateEncoder(self._model)
         return self._held
 
     def side(self, path: Path, kind: Kind) -> tuple[TokenEmbeddings, Mapping[str, str]]:
         """The tokens of queries or documents, and their texts if they were texts."""
-        if self._spec is None or _holds_tokens(path):
+        if self._model is None or _holds_tokens(path):
             return read_tokens(path), {}
         texts = read_texts(path)
         what = "queries" if kind == "query" else "documents"

@@ -12,11 +12,11 @@ import numpy as np
 
 from askew._extras import require
 from askew.adapters import Canaries
+from askew.adapters.provenance import canary_ids
 from askew.data import Finding, Run, stable_hash
 from askew.encoders import TokenStateEncoder
 from askew.errors import ParameterError
 from askew.estimators.signed_lessons import SignedLessons, pairs_known
-from askew.estimators.snapshots import Snapshot
 from askew.estimators.tokens_ragged import Ragged
 from askew.evaluation import Choices, choice_accuracy
 from askew.formats import (
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from askew.estimators.torch_signed import SignedModel
 
 __all__ = ["LateSettings", "LateTraining", "train_late"]
-
-_CANARIES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +158,7 @@ def train_late(
         judge=work.judge,
         device=device,
         resume=found[0] if found else None,
-        keep=lambda snapshot: _kept(snapshot, folder),
+        keep=lambda snapshot: write_checkpoint(snapshot, folder),
         progress=named("training") if named else None,
     )
     after = work.accuracies()
@@ -289,7 +287,7 @@ class _Work:
     def artefact(self, record: Mapping[str, Any]) -> SignedArtefact:
         """The heads as they are saved."""
         texts = self.task.documents
-        ids = tuple(sorted(texts, key=lambda name: (stable_hash(name, "canary"), name))[:_CANARIES])
+        ids = canary_ids(texts)
         said = tuple(texts[name] for name in ids)
         vectors = token_means(self.encoder, said)
         return SignedArtefact(
@@ -304,10 +302,6 @@ class _Work:
             tuned=bool(self.settings.layers),
             record=record,
         )
-
-
-def _kept(snapshot: Snapshot, folder: Path) -> None:
-    write_checkpoint(snapshot, folder)
 
 
 def _held(name: str, settings: LateSettings) -> bool:
