@@ -2,7 +2,7 @@
 
     python benchmarks/alignment_peers.py --data DIR [--pairs 2000] [--seeds 0 1 2] [--repeats 7]
 
-DIR holds BEIR folders embedded by minilm-l6 (384 dimensions) and wordllama-256. Each seed draws 2,000 documents, by
+DIR holds BEIR folders embedded by minilm-l6 (384 dimensions) and wordllama-256. Each seed draws `--pairs` documents, by
 hash, that every map is learned from; 500 others stand for queries, and so do the test queries. Results are ranked by
 cosine over the documents no map has seen, and over all of them for the queries. Kept: the share of a map's first ten
 results that the index's own encoder (its own vector of the same text) has among its first ten, and that the query
@@ -61,7 +61,7 @@ def main() -> None:
                 rows = np.mean([kept(task, learn, args.pairs, seed) for seed in args.seeds], axis=0)
                 told = f"{rows[0]:.4f}, {rows[1]:.4f} | {rows[2]:.4f}, {rows[3]:.4f} | {rows[4]:.4f}"
                 print(f"| {task.name}, {' → '.join(task.names)} | {name} | {told} |", flush=True)
-        print("\n| map | median ms: 2,000 pairs, 384 → 256 | 256 → 384 |\n|---|---|---|")
+        print(f"\n| map | median ms: {args.pairs:,} pairs, 384 → 256 | 256 → 384 |\n|---|---|---|")
         times = [timed(task, systems, args.pairs, args.repeats) for task in tasks[:2]]
         for name in systems:
             print(f"| {name} | {times[0][name]:.1f} | {times[1][name]:.1f} |")

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from askew.data import EmbeddingSet, stable_hash
 from askew.errors import EncoderMismatchError, InputError
 from askew.linalg import FloatArray, row_dots, row_norms
-from askew.linalg.fixed import Float64Array
 
 __all__ = ["Canaries", "Provenance", "Seen", "canary_ids"]
 
@@ -60,7 +59,7 @@ class Canaries:
         """The first few non-zero rows in the order of a hash of their ids."""
         usable = [name for name, norm in zip(embeddings.ids, embeddings.norms, strict=True) if norm > 0]
         ids = canary_ids(usable)
-        vectors = _unit(embeddings, ids).astype(np.float32)
+        vectors = embeddings.unit(embeddings.rows(ids)).astype(np.float32)
         return cls(ids, vectors, tuple(texts.get(name, "") for name in ids))
 
     def among(self, texts: Mapping[str, str]) -> Canaries:
@@ -85,7 +84,7 @@ class Canaries:
             EncoderMismatchError: one of them points elsewhere.
         """
         held = [(name, vector) for name, vector in zip(self.ids, self.vectors, strict=True) if name in embeddings]
-        given = _unit(embeddings, [name for name, _ in held])
+        given = embeddings.unit(embeddings.rows(name for name, _ in held))
         for (name, expected), vector in zip(held, given, strict=True):
             length = row_norms(expected[None])[0]
             cosine = float(row_dots(vector, expected) / (length or 1.0))
@@ -97,13 +96,6 @@ class Canaries:
                     remedy="Use the encoder and version that the adapter was fitted on, or fit again; if this is "
                     "another text under the same id, give it an id of its own",
                 )
-
-
-def _unit(embeddings: EmbeddingSet, names: Sequence[str]) -> Float64Array:
-    """Rows by id, scaled to norm 1; a zero vector stays one."""
-    rows = embeddings.rows(names)
-    norms = embeddings.norms[rows]
-    return np.asarray(embeddings.matrix[rows], dtype=np.float64) / np.where(norms > 0, norms, 1.0)[:, None]
 
 
 @dataclass(frozen=True, eq=False)

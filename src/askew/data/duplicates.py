@@ -34,7 +34,7 @@ def near_duplicate_groups(embeddings: EmbeddingSet, rows: IntArray, *, budget: i
     >>> near_duplicate_groups(EmbeddingSet("abc", np.array([[1.0, 0], [0, 1], [2, 0]])), np.arange(3)).tolist()
     [0, 1, 0]
     """
-    unit = _unit(embeddings, rows)
+    unit = embeddings.unit(rows)
     leader = np.arange(len(rows))
     for part in blocks(len(rows), rows_within(budget, 40 * len(rows))):
         left, right = _near(unit[part], unit[part.start :], budget)  # pairs with earlier rows are known
@@ -58,10 +58,10 @@ def near_duplicate_pairs(embeddings: EmbeddingSet, rows: IntArray, *, budget: in
     >>> near_duplicate_pairs(EmbeddingSet("abc", np.array([[1.0, 0], [0, 1], [2, 0]])), np.array([0])).tolist()
     [[0, 2]]
     """
-    unit = _unit(embeddings, rows)
+    unit = embeddings.unit(rows)
     found = [np.empty((0, 2), dtype=np.int64)]
     for part in blocks(len(embeddings), rows_within(budget // 2, 24 * embeddings.dim)):
-        others = _unit(embeddings, np.arange(part.start, part.stop))
+        others = embeddings.unit(part)
         for some in blocks(len(rows), rows_within(budget // 2, 20 * len(others))):
             left, right = _near(unit[some], others, budget)
             found.append(np.column_stack([rows[some][left], right + part.start]))
@@ -90,12 +90,6 @@ def joined(leader: IntArray, left: IntArray, right: IntArray) -> IntArray:
     _, group = connected_components(graph, directed=False)
     _, first = np.unique(group, return_index=True)
     return np.asarray(first[group], dtype=np.int64)
-
-
-def _unit(embeddings: EmbeddingSet, rows: IntArray) -> Float64Array:
-    norms = embeddings.norms[rows]
-    unit = np.asarray(embeddings.matrix[rows], dtype=np.float64)
-    return np.asarray(unit / np.where(norms > 0, norms, 1.0)[:, None])
 
 
 def _near(left: Float64Array, right: Float64Array, budget: int) -> tuple[IntArray, IntArray]:

@@ -142,6 +142,15 @@ class EmbeddingSet:
         """
         return rows_of(names, self._rows, lacking="have no embedding", where=self.source)
 
+    def unit(self, rows: npt.NDArray[np.int64] | slice = slice(None)) -> Float64Array:
+        """Some rows, or all, scaled to norm 1: (r, d) float64; a zero vector stays one.
+
+        >>> EmbeddingSet("ab", np.array([[3.0, 4.0], [0.0, 0.0]])).unit().tolist()
+        [[0.6, 0.8], [0.0, 0.0]]
+        """
+        norms = self.norms[rows]
+        return np.asarray(self.matrix[rows], dtype=np.float64) / np.where(norms > 0, norms, 1.0)[:, None]
+
     def take(self, names: Sequence[str]) -> EmbeddingSet:
         """The embeddings of some ids, in the order asked for.
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from askew.data.embeddings import EmbeddingSet
 from askew.errors import MatchError, name_some
-from askew.linalg.fixed import FloatArray
 
 __all__ = ["JOINT", "joined_name", "side_by_side"]
 
@@ -42,9 +41,8 @@ def side_by_side(own: EmbeddingSet, other: EmbeddingSet) -> EmbeddingSet:
             where=other.source,
             remedy="Embed each query with both encoders, under one id",
         )
-    rows = other.rows(own.ids)
     wide = own.dtype == other.dtype == np.float64
-    joined = np.hstack([_unit(own.matrix, own.norms), _unit(other.matrix[rows], other.norms[rows])])
+    joined = np.hstack([own.unit(), other.unit(other.rows(own.ids))])
     name = joined_name(own.encoder, other.encoder)
     source = f"{own.source} beside {other.source}"
     return EmbeddingSet(own.ids, joined if wide else joined.astype(np.float32), encoder=name, source=source)
@@ -57,7 +55,3 @@ def joined_name(own: str | None, other: str | None) -> str | None:
     ('old+new', None)
     """
     return f"{own}{JOINT}{other}" if own and other else None
-
-
-def _unit(matrix: FloatArray, norms: FloatArray) -> FloatArray:
-    return np.asarray(matrix, dtype=np.float64) / np.where(norms > 0, norms, 1.0)[:, None]

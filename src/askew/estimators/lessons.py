@@ -10,12 +10,12 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from askew.data import Dataset, EmbeddingSet, stable_hash
+from askew.data import Dataset, stable_hash
 from askew.errors import LabelError
 from askew.linalg import FloatArray
 from askew.linalg.fixed import Float32Array, Float64Array, IntArray
 
-__all__ = ["BoolArray", "Lessons", "Rows", "unit_rows"]
+__all__ = ["BoolArray", "Lessons", "Rows"]
 
 BoolArray = npt.NDArray[np.bool_]
 #: A map of rows.
@@ -43,8 +43,9 @@ class Lessons:
         query_origin: (n,) the data set of each query, where several are pooled; negatives come from its own one.
         document_origin: (m,) the data set of each document, likewise.
 
+    >>> from askew.data import EmbeddingSet
+    >>> from askew.data import EmbeddingSet, Qrels
     >>> eye = EmbeddingSet("ab", np.eye(2))
-    >>> from askew.data import Qrels
     >>> lessons = Lessons.of_dataset(Dataset(eye, eye, Qrels({"a": {"a": 1, "b": 0}})), ["a"])
     >>> lessons.closed.tolist()
     [[True, True]]
@@ -96,8 +97,8 @@ class Lessons:
                     judged.append((place, row))
         table = np.array(pairs, dtype=np.int64)
         return cls(
-            unit_rows(dataset.queries.take(query_ids)),
-            unit_rows(dataset.documents),
+            dataset.queries.unit(dataset.queries.rows(query_ids)).astype(np.float32),
+            dataset.documents.unit().astype(np.float32),
             table[:, 0],
             table[:, 1],
             np.array(grades),
@@ -119,7 +120,9 @@ class Lessons:
         """(n, d_document) unit rows: the queries as the teacher sees them."""
         if self.teacher is None:
             return self.queries
-        return _unit(np.asarray(self.teacher(self.queries)))
+        rows = np.asarray(self.teacher(self.queries))
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.where(norms > 0, norms, 1.0), dtype=np.float32)
 
     @cached_property
     def first_positive(self) -> IntArray:
@@ -144,13 +147,3 @@ def _numbered(ids: Sequence[str], origin: Callable[[str], str] | None) -> IntArr
         return None
     # By hash, so that queries and documents agree on a number without a table between them.
     return np.array([stable_hash(origin(name), "origin") >> 1 for name in ids], dtype=np.int64)
-
-
-def unit_rows(embeddings: EmbeddingSet) -> Float32Array:
-    """(n, d) rows of norm 1, float32; a zero vector stays zero."""
-    return _unit(np.asarray(embeddings.matrix, dtype=np.float64))
-
-
-def _unit(rows: FloatArray) -> Float32Array:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(norms > 0, norms, 1.0), dtype=np.float32)

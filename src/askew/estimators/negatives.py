@@ -153,16 +153,11 @@ class _Known:
     def allows(self, query: int, ranked: IntArray) -> npt.NDArray[np.bool_]:
         """(c,) which documents may be negatives of a query."""
         positives = self.pair_row[self.starts[query] : self.starts[query + 1]]
-        left, right = _unit(self.documents, ranked), _unit(self.documents, positives)
+        left, right = self.documents.unit(ranked), self.documents.unit(positives)
         cosine = left @ right.T
         row, column = np.nonzero(np.abs(cosine - _NEAR_DUPLICATE) < 1e-9)  # decided in a fixed order
         cosine[row, column] = row_dots(left[row], right[column])
         return ~np.isin(ranked, positives) & (cosine < _NEAR_DUPLICATE).all(axis=1)
-
-
-def _unit(documents: EmbeddingSet, rows: IntArray) -> Float64Array:
-    norms = documents.norms[rows]
-    return np.asarray(documents.matrix[rows], dtype=np.float64) / np.where(norms > 0, norms, 1.0)[:, None]
 
 
 def _limits(

@@ -15,7 +15,7 @@ from askew.errors import DimensionError, EmbeddingError, MatchError, name_some
 from askew.linalg import FloatArray
 from askew.linalg.fixed import BoolArray, Float64Array, IntArray
 
-__all__ = ["PairMoments", "Pairs", "unit_rows"]
+__all__ = ["PairMoments", "Pairs"]
 
 # Rows that are multiplied at once. A constant: sums in another order differ in their last bits.
 _ROWS = 2048
@@ -165,13 +165,13 @@ class Pairs:
         """Unit rows of both sides in float64, and which are held out, block by block."""
         for part in blocks(len(self), _ROWS):
             rows = self.source_rows[part], self.target_rows[part]
-            yield unit_rows(self.source, rows[0]), unit_rows(self.target, rows[1]), self.held_out[part]
+            yield self.source.unit(rows[0]), self.target.unit(rows[1]), self.held_out[part]
 
     def sample(self, count: int, *, held_out: bool) -> tuple[Float64Array, Float64Array]:
         """Unit rows of both sides, of the first `count` by hash of the documents held out, or of the others."""
         there = np.flatnonzero(self.held_out == held_out)
         rows = there[np.argsort(self.order[there], kind="stable")[:count]]
-        return unit_rows(self.source, self.source_rows[rows]), unit_rows(self.target, self.target_rows[rows])
+        return self.source.unit(self.source_rows[rows]), self.target.unit(self.target_rows[rows])
 
     def moments(self) -> tuple[PairMoments, PairMoments]:
         """Of the documents to learn from, and of those held out, in one pass."""
@@ -180,16 +180,6 @@ class Pairs:
         for x, y, held in self.blocks():
             found = [found[0] + PairMoments.of(x[~held], y[~held]), found[1] + PairMoments.of(x[held], y[held])]
         return found[0], found[1]
-
-
-def unit_rows(embeddings: EmbeddingSet, rows: IntArray) -> Float64Array:
-    """(n, d) rows scaled to norm 1; a zero row stays one.
-
-    >>> unit_rows(EmbeddingSet("ab", np.array([[3.0, 4.0], [0.0, 0.0]])), np.array([0, 1])).tolist()
-    [[0.6, 0.8], [0.0, 0.0]]
-    """
-    norms = embeddings.norms[rows]
-    return np.asarray(embeddings.matrix[rows], dtype=np.float64) / np.where(norms > 0, norms, 1.0)[:, None]
 
 
 def _distinct(source: EmbeddingSet, target: EmbeddingSet, first: IntArray, second: IntArray) -> IntArray:

@@ -28,7 +28,7 @@ from askew.data import EmbeddingSet
 from askew.errors import MatchError
 from askew.estimators.examples import EraNegatives, GradedDraw, first_pairs, opposite_triplets, random_triplets
 from askew.estimators.layers import Layers
-from askew.estimators.lessons import Lessons, unit_rows
+from askew.estimators.lessons import Lessons
 from askew.estimators.torch_loop import Plan, train
 from askew.estimators.torch_losses import (
     cosine_distance,
@@ -150,8 +150,8 @@ def document_pairs(source: EmbeddingSet, target: EmbeddingSet) -> Lessons:
     if not common:
         raise MatchError("no document is embedded by both encoders", remedy="Embed a sample of the documents with both")
     rows = np.arange(len(common))
-    sides = unit_rows(source.take(common)), unit_rows(target.take(common))
-    return Lessons(*sides, rows, rows, np.ones(len(rows)), np.zeros(len(rows), dtype=bool))
+    asked, told = (side.unit(side.rows(common)).astype(np.float32) for side in (source, target))
+    return Lessons(asked, told, rows, rows, np.ones(len(rows)), np.zeros(len(rows), dtype=bool))
 
 
 def align_by_descent(

@@ -67,8 +67,7 @@ def convert_mair(
     for name in chosen:
         task = read_mair(folder, name, template=template)
         write_task(Path(output, *name.split("/")), task.queries, task.documents, task.qrels)
-        judgements = sum(len(judged) for judged in task.qrels.grades.values())
-        done.append(ConvertedTask(name, len(task.queries), len(task.documents), judgements))
+        done.append(ConvertedTask(name, len(task.queries), len(task.documents), task.qrels.judgements))
         if progress is not None:
             progress(len(done), len(chosen))
     return tuple(done)

@@ -8,12 +8,14 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from askew._extras import require
 from askew.data import Dataset, EmbeddingSet
 from askew.errors import ParameterError
 from askew.estimators import Alignment, align
 from askew.estimators.layers import Layers
-from askew.estimators.lessons import Lessons, unit_rows
+from askew.estimators.lessons import Lessons
 from askew.operators import Term, Zero
 from askew.workflows.domains import origin_of
 from askew.workflows.fit import Fit, fit
@@ -126,11 +128,11 @@ def _recipes() -> Any:
 
 
 def _by_layers(layers: Layers) -> Asker:
-    return lambda queries: EmbeddingSet(queries.ids, layers(unit_rows(queries)))
+    return lambda queries: EmbeddingSet(queries.ids, layers(queries.unit().astype(np.float32)))
 
 
 def _by_term(term: Term) -> Asker:
-    return lambda queries: EmbeddingSet(queries.ids, term.left_apply(unit_rows(queries)))
+    return lambda queries: EmbeddingSet(queries.ids, term.left_apply(queries.unit().astype(np.float32)))
 
 
 def _align_only(lesson: Lesson) -> Asker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,14 +71,15 @@ def weigh(fits: Mapping[str, Fit], encoders: Mapping[str, str]) -> tuple[SystemF
         fits: system → fit, from the cheapest.
         encoders: system → the encoders of a query.
     """
-    cheapest = next(iter(fits))
-    first = SystemFit(cheapest, encoders[cheapest], COSTS[cheapest], fits[cheapest], _ships(fits[cheapest]), 0.0, 0.0)
-    found = [first]
-    for name, one in list(fits.items())[1:]:
-        alone = SystemFit(name, encoders[name], COSTS[name], one, _ships(one), 0.0, 0.0)
-        error = standard_error(alone.scores - first.scores)
-        found.append(SystemFit(name, alone.needs, alone.cost, one, alone.ships, alone.ships - first.ships, error))
-    return tuple(found)
+    alone = [SystemFit(name, encoders[name], COSTS[name], one, _ships(one), 0.0, 0.0) for name, one in fits.items()]
+    first = alone[0]
+    return (
+        first,
+        *(
+            replace(one, lead=one.ships - first.ships, standard_error=standard_error(one.scores - first.scores))
+            for one in alone[1:]
+        ),
+    )
 
 
 def _ships(one: Fit) -> float:
