@@ -38,6 +38,8 @@ class StudyName(StrEnum):
 
 
 _SETS = "scifact, nfcorpus-pp, cosqa, stdlib"
+# Queries of a set in era: 300 to test, up to 300 to learn from.
+_MOST = 600
 # Those that fit real embeddings share one grid of fits, so they are best asked for together.
 _ON_DATA = (StudyName.OPERATOR_RISK, StudyName.SELECTION, StudyName.SIGNAL)
 
@@ -73,7 +75,7 @@ def reproduce(
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws, seeds and sizes: minutes at most.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="The papers' sizes where the default is smaller: negation alone, hours.")
+        bool, typer.Option("--full", help="The papers' sizes where the default is smaller, negation and era: hours.")
     ] = False,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="Where negation trains, such as cuda.  [default: a GPU, or cpu]")
@@ -95,7 +97,7 @@ def reproduce(
         done = []
         for name in dict.fromkeys(studies):
             if name == StudyName.ERA:
-                done.append(_era(data or Path(), *chosen, seed, quick, not no_recipes, named))
+                done.append(_era(data or Path(), *chosen, seed, quick, full, not no_recipes, named))
             elif name == StudyName.NEGATION:
                 done.append(_negation(seed, quick, full, device, named))
             else:
@@ -171,6 +173,7 @@ def _era(
     encoders: tuple[str, ...],
     seed: int,
     quick: bool,
+    full: bool,
     recipes: bool,
     named: Callable[[str], Progress],
 ) -> Study:
@@ -184,7 +187,7 @@ def _era(
             remedy="Name that of queries, then that of the index",
         )
     asked, told = encoders or ENCODERS
-    options: dict[str, Any] = {"sets": sets, "seeds": (seed, seed + 1, seed + 2)}
+    options: dict[str, Any] = {"sets": sets, "seeds": (seed, seed + 1, seed + 2), "most": None if full else _MOST}
     if quick:
         fewer = sets or (("cosqa",) if (data / "cosqa").is_dir() else ())
         options = {"sets": fewer, "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}

@@ -50,7 +50,7 @@ class Alignment:
     """A map of query vectors to where the documents are, x ↦ mapᵀx, learned from documents alone.
 
     Attributes:
-        map: (d_query, d_document) float64, scaled once so that the mapped documents have the mean norm 1.
+        map: (d_query, d_document) float64, scaled once so that the mapped documents have the mean square norm 1.
         judged: (d_query, d_document) the same without the documents held out, by which it is judged.
         method: ``"ridge"`` or ``"procrustes"``.
         centred: whether it was estimated about the means.
@@ -110,8 +110,8 @@ def align(
     most 2,000 that the map has learned from). The largest λ within one standard error of the best is taken, as queries
     lie farther from the documents than these do. Only λ up to the one that explains most of the held-out vectors are
     tried: ranking wants less pull, as near documents differ where vectors vary little. Moments are sums, gathered in
-    one pass over the rows (a second one measures norms and cosines), and every λ comes from one decomposition. The map
-    that is returned is learned from all.
+    one pass over the rows (held-out rows are read again, for cosines), and every λ comes from one decomposition. The
+    map that is returned is learned from all.
 
     Args:
         source: documents by the encoder of queries, (·, d_query).
@@ -143,11 +143,12 @@ def align(
     with one_thread():
         known, held = pairs.moments()
         _tell(progress, 1)
-        parts = known if held.count == 0 else known + held
-        sides = [_about(one, centre) for one in (known, parts)]
+        sums = known, known if held.count == 0 else known + held
+        sides = [_about(one, centre) for one in sums]
         strength = _chosen(pairs, sides[0], _about(held, centre), sorted(strengths)) if method == "ridge" else None
         maps = [_orthogonal(one) if strength is None else _ridge(one, strength) for one in sides]
-        judged, whole_map, cosine = _measured(pairs, *maps)
+        judged, whole_map = (_scaled(one, about) for one, about in zip(maps, sums, strict=True))
+        cosine = _cosine(pairs, judged) if held.count else None
         _tell(progress, 2)
     explained = _explained(judged, _about(held, centre)) if held.count else None
     names = source.encoder, target.encoder
@@ -309,19 +310,19 @@ def _about(moments: PairMoments, centre: bool) -> PairMoments:
     return moments.centred() if centre else moments
 
 
-def _measured(
-    pairs: Pairs, judged: Float64Array, whole: Float64Array
-) -> tuple[Float64Array, Float64Array, float | None]:
-    """Both maps, each scaled to the mean norm 1 on what it was learned from, and the mean held-out cosine."""
-    norms, count, cosines = np.zeros(2), np.zeros(2), []
-    for x, y, held in pairs.blocks():
-        sizes = row_norms(x @ judged), row_norms(x @ whole)
-        norms += sizes[0][~held].sum(), sizes[1].sum()
-        count += int(np.sum(~held)), len(x)
-        dots = row_dots(x[held] @ judged, y[held])
-        cosines.append(dots / np.where(sizes[0][held] > 0, sizes[0][held], 1.0))
-    scale, found = count / norms, np.concatenate(cosines)
-    return judged * scale[0], whole * scale[1], float(found.mean()) if len(found) else None
+def _scaled(mapped: Float64Array, known: PairMoments) -> Float64Array:
+    """The map that gives the rows it was learned from the mean square norm 1."""
+    return np.asarray(mapped * np.sqrt(known.count / np.sum(mapped * (known.source @ mapped))))
+
+
+def _cosine(pairs: Pairs, judged: Float64Array) -> float:
+    """The mean cosine of what a map makes of held-out documents and their own vectors."""
+    found = []
+    for x, y in pairs.held_blocks():
+        mapped = x @ judged
+        sizes = row_norms(mapped)
+        found.append(row_dots(mapped, y) / np.where(sizes > 0, sizes, 1.0))
+    return float(np.concatenate(found).mean())
 
 
 def _explained(mapped: Float64Array, held: PairMoments) -> float:

@@ -167,6 +167,13 @@ class Pairs:
             rows = self.source_rows[part], self.target_rows[part]
             yield self.source.unit(rows[0]), self.target.unit(rows[1]), self.held_out[part]
 
+    def held_blocks(self) -> Iterator[tuple[Float64Array, Float64Array]]:
+        """Unit rows of the documents held out, block by block."""
+        there = np.flatnonzero(self.held_out)
+        for part in blocks(len(there), _ROWS):
+            rows = there[part]
+            yield self.source.unit(self.source_rows[rows]), self.target.unit(self.target_rows[rows])
+
     def sample(self, count: int, *, held_out: bool) -> tuple[Float64Array, Float64Array]:
         """Unit rows of both sides, of the first `count` by hash of the documents held out, or of the others."""
         there = np.flatnonzero(self.held_out == held_out)

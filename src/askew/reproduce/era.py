@@ -145,8 +145,8 @@ def _curve_table(protocol: Protocol, name: str, scores: Sequence[Score]) -> Tabl
         head=("system", "trained on", "labels", *MEASURES, "nDCG@10, unseen", "CPU seconds"),
         rows=rows,
         note="Labels are training and validation queries together: the recipe stops by the second, ours learns from "
-        "both. Unseen: documents that no label named leave run, judgements and ideal. Of a domain, labels are the sum "
-        "over its tasks, and all else the mean.",
+        "both. Unseen: documents that a label named leave run, judgements and ideal. Seconds: what "
+        "systems share is counted once. Of a domain, labels are the sum over its tasks, and all else the mean.",
     )
 
 

@@ -41,7 +41,7 @@ class Score:
         means: measure → mean over the test queries.
         unseen: mean nDCG@10 over what training had not named as relevant; None where nothing was left.
         per_query: (t,) nDCG@10, in the order of the test queries.
-        seconds: CPU time of training.
+        seconds: CPU time of training; what several methods share, the first of them has.
     """
 
     system: str
@@ -110,8 +110,8 @@ def efficiency(
             parts = _parted(task, share, seed)
             if not place:
                 scores += zero_shot(task, parts.test, seed=seed)
+            lesson = Lesson(ground, parts.train, parts.validation)
             for name, method in methods.items():
-                lesson = Lesson(ground, parts.train, parts.validation)
                 scores += _measured(name, method, lesson, [task], {task.name: parts}, share)
                 done += 1
                 if progress is not None:
