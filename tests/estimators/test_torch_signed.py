@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from askew.adapters import Canaries  # noqa: E402
+from askew.data import TokenEmbeddings  # noqa: E402
 from askew.errors import InputError, LabelError, ParameterError  # noqa: E402
-from askew.estimators.signed_lessons import SignedLessons, pairs_known  # noqa: E402
+from askew.estimators.signed_lessons import Ordinary, SignedLessons, pairs_known  # noqa: E402
 from askew.estimators.snapshots import Snapshot  # noqa: E402
 from askew.estimators.tokens_ragged import Ragged  # noqa: E402
 from askew.estimators.torch_signed import Encoded, SignedHead, SignedModel, Spoken, signed_scores  # noqa: E402
 from askew.estimators.torch_signed_encoders import StateEncoder  # noqa: E402
-from askew.estimators.torch_signed_training import SignedPlan, train_signed  # noqa: E402
+from askew.estimators.torch_signed_loss import SignedPlan, moved  # noqa: E402
+from askew.estimators.torch_signed_training import train_signed  # noqa: E402
 from askew.formats import SignedArtefact, read_checkpoint, write_checkpoint  # noqa: E402
 from askew.late import maxsim  # noqa: E402
 
@@ -95,10 +97,12 @@ def test_a_saved_head_weighs_stored_tokens_as_the_model_does(bounded: bool, hidd
         tokens = made.encode(texts(np.random.default_rng(4), 5), side)
         head = saved.head(side)
         assert head is not None
-        weights = head.weigh(tokens).weights
+        weights = head.weigh(TokenEmbeddings(tokens.ids, tokens.tokens, tokens.offsets)).weights
         assert weights is not None
         assert tokens.weights is not None
         np.testing.assert_allclose(weights, tokens.weights, atol=1e-5)
+        twice = head.weigh(tokens).weights
+        np.testing.assert_allclose(twice, weights * tokens.weights)
     assert replace(saved, gates="query").head("document") is None
 
 
@@ -145,6 +149,69 @@ def test_a_frozen_encoder_stays_as_it_is_and_a_tuned_one_moves() -> None:
         before = made.encoder.map.weight.detach().clone()
         train_signed(made, lessons(), PLAN)
         assert torch.equal(before, made.encoder.map.weight) is not tuned
+
+
+def ordinary(encoder: Any = None) -> Ordinary:
+    """Texts to leave as they are; with an encoder, what it makes of them now."""
+    rng = np.random.default_rng(8)
+    asked, told = texts(rng, 40), texts(rng, 40)
+    if encoder is None:
+        return Ordinary(asked, told)
+    encoder.eval()
+    with torch.no_grad():
+        made = [
+            Ragged(encoder(torch.from_numpy(side.values), None, "query").vectors.numpy(), side.offsets)
+            for side in (asked, told)
+        ]
+    return Ordinary(asked, told, *made)
+
+
+def test_ordinary_texts_stay_as_they_are() -> None:
+    """As far as the pull is strong: weights near +1, and a tuned encoder's vectors where they were."""
+    far: dict[float, list[float]] = {}
+    for pull in (0.0, 0.1, 100.0):
+        made = model(Dropping(), tuned=True)
+        calm = ordinary(made.encoder)
+        train_signed(made, replace(lessons(), ordinary=calm), replace(PLAN, pull=pull, epochs=30))
+        found = made.encode(calm.documents, "document")
+        assert found.weights is not None
+        assert calm.document_vectors is not None
+        cosines = np.sum(found.tokens * calm.document_vectors.values, axis=1)
+        far[pull] = [float(np.abs(found.weights - 1).mean()), float(1 - cosines.mean())]
+    assert far[0.0][0] > 2 * far[100.0][0]
+    assert far[0.0][1] > 2 * far[100.0][1]
+    assert far[100.0][0] < 0.05
+    assert far[0.1][0] < far[0.0][0]
+
+
+def test_what_moved_is_what_the_plan_pulls_at() -> None:
+    """By hand: mean squares of weights less 1 and one less mean cosines, over the texts of both sides."""
+    made, calm = model(Dropping(), tuned=True), ordinary()
+    shift = Ragged(np.roll(np.eye(6, dtype=np.float32), 1, axis=0), np.arange(7))
+    eye = Ragged(np.eye(6, dtype=np.float32), np.arange(7))
+    made.eval()
+    draw = np.random.default_rng(0)
+    assert moved(made, calm, PLAN, draw, "cpu").item() == 0.0
+    assert moved(made, Ordinary(eye, eye, eye, shift), PLAN, draw, "cpu").item() == pytest.approx(1.0)
+    heads: list[Any] = [made.query_head, made.document_head]
+    for head, offset in zip(heads, (-2.0, -4.0), strict=True):
+        torch.nn.init.constant_(head.outer.bias, offset)
+    away = [np.tanh(2 + offset) / np.tanh(2) - 1 for offset in (-2.0, -4.0)]
+    assert moved(made, calm, PLAN, draw, "cpu").item() == pytest.approx(away[0] ** 2 + away[1] ** 2, rel=1e-5)
+
+
+def test_a_run_with_ordinary_texts_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    calm, plan = ordinary(), replace(PLAN, pull=3.0)
+    kept: list[Snapshot] = []
+    whole = model()
+    train_signed(whole, replace(lessons(), ordinary=calm), plan, seed=5, keep=kept.append)
+    path = write_checkpoint(kept[1], tmp_path)
+    again = model()
+    train_signed(again, replace(lessons(), ordinary=calm), plan, seed=5, resume=read_checkpoint(path))
+    for name, part in whole.state_dict().items():
+        assert torch.equal(part, again.state_dict()[name]), name
+    with pytest.raises(ParameterError, match="another run"):
+        train_signed(model(), lessons(), plan, seed=5, resume=read_checkpoint(path))
 
 
 @pytest.mark.parametrize("judged", [False, True])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from askew.encoders import TokenStateEncoder  # noqa: E402
 from askew.errors import (  # noqa: E402
     EncoderMismatchError,
     FormatError,
+    InputError,
     LabelError,
     MatchError,
     ParameterError,
 )
 from askew.formats import load_signed  # noqa: E402
 from askew.workflows.late_encoder import LateEncoder, load_late  # noqa: E402
+from askew.workflows.ordinary import ordinary_texts  # noqa: E402
 from askew.workflows.train_late import LateSettings, train_late  # noqa: E402
 
 MODEL = str(package.get_model_path())
@@ -81,6 +84,44 @@ def test_a_tuned_encoder_is_saved_for_both_ways_to_load_it(folder: Path, tmp_pat
     np.testing.assert_allclose(tokens.tokens, plain, atol=1e-5)
     assert tokens.weights is not None
     assert found.best_step <= found.steps == len(found.history)
+
+
+@pytest.mark.parametrize("layers", [0, 1])
+def test_ordinary_texts_are_held(folder: Path, tmp_path: Path, layers: int) -> None:
+    """A head that is pulled hard leaves them at +1, and says nothing of harm; without them it warns."""
+    place = tmp_path / "collection"
+    place.mkdir()
+    told = {f"d{n}": f"It is not known how {w} a wing gets. Tests follow." for n, w in enumerate(WORDS)}
+    lines = [json.dumps({"_id": name, "title": "", "text": text}) for name, text in told.items()]
+    (place / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    far = []
+    for pull in (0.0, 100.0):
+        settings = replace(FEW, layers=layers, pull=pull, epochs=12, ordinary=8, held=0.0)
+        head = tmp_path / f"head-{pull}"
+        found = train_late(folder, model=MODEL, output=head, ordinary=[place], settings=settings)
+        assert [one.code for one in found.findings] == ([] if pull else ["no-ordinary-texts"])
+        weights = load_late(head, None if layers else MODEL).encode(told).weights
+        assert weights is not None
+        far.append(float(np.abs(weights - 1).max()))
+    assert far[1] < 0.2 * far[0]
+
+
+def test_ordinary_texts_are_drawn_from_every_folder(tmp_path: Path) -> None:
+    for name, count in (("one", 5), ("two", 3)):
+        (tmp_path / name).mkdir()
+        lines = [json.dumps({"_id": f"d{n}", "text": f"Text {n} of it. And more."}) for n in range(count)]
+        (tmp_path / name / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "two" / "queries.jsonl").write_text('{"_id": "q", "text": "asked"}\n{"_id": "r", "text": " "}\n')
+    queries, documents = ordinary_texts([tmp_path / "one", tmp_path / "two"], most=4)
+    assert sorted(name[0] for name in documents) == ["0", "0", "1", "1"]
+    assert {name: text for name, text in queries.items() if name.startswith("1/")} == {"1/q": "asked"}
+    assert all(text == f"Text {name[-1]} of it." for name, text in queries.items() if name.startswith("0/"))
+    assert ordinary_texts([tmp_path / "one"], most=4, seed=1)[1].keys() != ordinary_texts([tmp_path / "one"], most=4)[1]
+    (tmp_path / "two" / "corpus.jsonl").write_text('{"_id": "d", "text": " "}\n')
+    with pytest.raises(InputError, match="no document has a text"):
+        ordinary_texts([tmp_path / "two"], most=4)
+    with pytest.raises(FormatError, match="no such folder"):
+        ordinary_texts([tmp_path / "three"], most=4)
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,14 @@ def search(
     token_encoder: Annotated[
         str | None, typer.Option(metavar="SPEC", help="With --late, what embeds texts: st:PATH_OR_NAME.")
     ] = None,
+    head: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="HEAD",
+            help="With --late, a folder of `askew train-late`: its signs weigh the tokens, and a tuned encoder in it "
+            "needs no --token-encoder.",
+        ),
+    ] = None,
     weight: Annotated[
         float | None,
         typer.Option(metavar="X", help="How much the unwanted part counts beside the wanted one.  [default: 0.5]"),
@@ -159,12 +167,15 @@ def search(
         ):
             if given:
                 raise ParameterError("it does not go with --late", where=name, remedy="Leave one of them out")
-        found = _search_late(queries, documents, k, without or [], token_encoder, weight, demoted=demoted, quiet=quiet)
+        found = _search_late(
+            queries, documents, k, without or [], token_encoder, head, weight, demoted=demoted, quiet=quiet
+        )
         _give_run(found.run, output, found.to_json() if as_json else None)
         return
     for name, late_alone in (
         ("--without", without),
         ("--token-encoder", token_encoder),
+        ("--head", head),
         ("--weight", weight is not None),
         ("--demote", demoted),
     ):
@@ -249,6 +260,7 @@ def _search_late(
     k: int,
     without: Sequence[str],
     token_encoder: str | None,
+    head: Path | None,
     weight: float | None,
     *,
     demoted: bool,
@@ -270,6 +282,7 @@ def _search_late(
             k=k,
             without=without,
             token_encoder=token_encoder,
+            head=head,
             demoted=demoted,
             named=named,
             **options,

@@ -42,6 +42,14 @@ def train_late(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="HEAD", help="The folder of the head.")],
+    ordinary: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Texts among which the head will be used (corpus.jsonl, perhaps queries.jsonl): they must be ranked "
+            "as before. No judgement is read. Repeatable.",
+        ),
+    ] = None,
     split: Annotated[str, typer.Option(metavar="NAME", help="What to train on; others are only reported.")] = "train",
     gates: Annotated[
         GatesName, typer.Option(help="Which side's tokens get weights; none trains the encoder alone.")
@@ -49,13 +57,13 @@ def train_late(
     layers: Annotated[
         int, typer.Option(metavar="N", help="Tune the encoder's last N layers too; 0 leaves it frozen.", min=0)
     ] = 0,
-    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the queries.", min=1)] = 8,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the queries.", min=1)] = 16,
     batch: Annotated[int, typer.Option(metavar="N", help="Queries a step.", min=1)] = 32,
-    rate: Annotated[float, typer.Option(metavar="RATE", help="Learning rate of the heads.")] = 1e-3,
+    rate: Annotated[float, typer.Option(metavar="RATE", help="Learning rate of the heads.")] = 1e-2,
     encoder_rate: Annotated[float, typer.Option(metavar="RATE", help="Of the tuned layers.")] = 1e-4,
     pull: Annotated[
-        float, typer.Option(metavar="WEIGHT", help="Keep weights near 1, and ordinary queries as they are.", min=0.0)
-    ] = 0.0,
+        float, typer.Option(metavar="WEIGHT", help="How hard ordinary texts are held where they are.", min=0.0)
+    ] = 10.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last good checkpoint.")] = False,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="Such as cuda or cpu.  [default: a GPU where there is one]")
@@ -85,6 +93,7 @@ def train_late(
             data,
             model=token_model(token_encoder),
             output=output,
+            ordinary=ordinary or (),
             split=split,
             settings=settings,
             resume=resume,

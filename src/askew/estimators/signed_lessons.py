@@ -12,9 +12,26 @@ from askew.errors import LabelError
 from askew.estimators.tokens_ragged import Ragged
 from askew.linalg.fixed import IntArray
 
-__all__ = ["SignedLessons", "pairs_known"]
+__all__ = ["Ordinary", "SignedLessons", "pairs_known"]
 
 Known = Callable[[IntArray, IntArray], npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class Ordinary:
+    """Texts that say nothing special, whose weights should stay at +1, and whose vectors where they are.
+
+    Attributes:
+        queries: texts of queries.
+        documents: texts of documents.
+        query_vectors: what a tuned encoder made of them before training; None where it stays as it is.
+        document_vectors: likewise.
+    """
+
+    queries: Ragged
+    documents: Ragged
+    query_vectors: Ragged | None = None
+    document_vectors: Ragged | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +46,7 @@ class SignedLessons:
         negatives: (n, k) rows of documents that are not relevant, mined or given; k may be 0.
         known: (b,) query rows and (c,) document rows → (b, c) which are relevant: they are nobody's negatives. By
             default the pairs above are all that is known.
+        ordinary: texts to leave as they are; they take the plan's pull.
         source: what else a run depends on, such as a hash of the texts, where `queries` and `documents` only number
             them.
 
@@ -42,6 +60,7 @@ class SignedLessons:
     positive: IntArray
     negatives: IntArray
     known: Known | None = None
+    ordinary: Ordinary | None = None
     source: str = ""
 
     def __post_init__(self) -> None:

@@ -14,73 +14,19 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from askew.errors import ParameterError
 from askew.estimators.signed_lessons import SignedLessons
 from askew.estimators.snapshots import Snapshot
 from askew.estimators.torch_descent import Descent, steady
-from askew.estimators.torch_signed import Encoded, SignedModel, signed_scores, tensors
+from askew.estimators.torch_signed import SignedModel
+from askew.estimators.torch_signed_loss import SignedPlan, batch_loss, moved
 from askew.linalg.fixed import IntArray
 from askew.protocols import Progress
 
-__all__ = ["SignedPlan", "Trained", "batch_loss", "mean_loss", "train_signed"]
+__all__ = ["Trained", "train_signed"]
 
 Judge = Callable[[SignedModel], float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SignedPlan:
-    """One training run.
-
-    Attributes:
-        rate: the highest learning rate of the heads.
-        encoder_rate: that of the encoder, where it is tuned.
-        epochs: passes over the examples.
-        steps: at most; None for whole epochs.
-        batch: examples a step.
-        temperature: that scores are divided by.
-        in_batch: whether other queries' documents are negatives too.
-        pull: what a mean squared distance of the weights from +1 counts for: keeps ordinary queries as they are.
-        decay: decoupled weight decay.
-        clip: the largest norm of a gradient; 0 for none.
-        warm_up: share of the steps in which the rate rises, after which it falls to 0; None for a constant one.
-        judge_every: steps between judgements and snapshots.
-        patience: judgements without a better one before it stops.
-        mixed: bfloat16 in the encoder, on CUDA alone; False for float32 there too.
-
-    Raises:
-        ParameterError: a number is out of its range.
-    """
-
-    rate: float = 1e-3
-    encoder_rate: float = 1e-4
-    epochs: int = 1
-    steps: int | None = None
-    batch: int = 64
-    temperature: float = 0.1
-    in_batch: bool = True
-    pull: float = 0.0
-    decay: float = 0.0
-    clip: float = 1.0
-    warm_up: float | None = 0.1
-    judge_every: int = 100
-    patience: int = 5
-    mixed: bool = True
-
-    def __post_init__(self) -> None:
-        counts = (self.epochs, self.batch, self.judge_every, self.patience, self.steps or 1)
-        if not (self.rate > 0 and self.encoder_rate > 0 and self.temperature > 0 and min(counts) >= 1):
-            raise ParameterError(
-                f"rates {self.rate} and {self.encoder_rate}, temperature {self.temperature}, batches of {self.batch}",
-                where="plan",
-                remedy="Give positive numbers",
-            )
-
-    def total(self, examples: int) -> int:
-        """Steps for so many examples."""
-        whole = self.epochs * math.ceil(examples / self.batch)
-        return whole if self.steps is None else min(whole, self.steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,34 +100,6 @@ def train_signed(
             raise
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]  # torch is not looked into
-def mean_loss(model: SignedModel, lessons: SignedLessons, plan: SignedPlan, *, device: str = "cpu") -> float:
-    """The loss on all of some lessons, in their order, by the plan's batches."""
-    model.eval()
-    rows = np.array_split(np.arange(len(lessons)), math.ceil(len(lessons) / plan.batch))
-    parts = [float(batch_loss(model, lessons, plan, part, device)) * len(part) for part in rows]
-    return math.fsum(parts) / len(lessons)
-
-
-def batch_loss(model: SignedModel, lessons: SignedLessons, plan: SignedPlan, rows: IntArray, device: str) -> Tensor:
-    """Cross-entropy of each query's document among the candidates that are not known to be relevant."""
-    queries, positive, negatives = lessons.query[rows], lessons.positive[rows], lessons.negatives[rows]
-    found = np.unique(np.concatenate([positive, negatives.ravel()]))
-    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=plan.mixed and device.startswith("cuda")):
-        asked = model(*tensors(lessons.queries, queries, device), "query")
-        told = model(*tensors(lessons.documents, found, device), "document")
-    scores = signed_scores(asked, told) / plan.temperature
-    own = np.searchsorted(found, positive)
-    barred = lessons.known(queries, found) if lessons.known is not None else np.zeros(scores.shape, dtype=bool)
-    if not plan.in_batch:
-        barred = np.ones_like(barred)
-    barred[np.arange(len(rows))[:, None], np.searchsorted(found, negatives)] = False
-    barred[np.arange(len(rows)), own] = False
-    scores = scores.masked_fill(torch.from_numpy(barred).to(device), -torch.inf)
-    loss = functional.cross_entropy(scores, torch.from_numpy(own).to(device))
-    return loss + plan.pull * (_distance(asked) + _distance(told)) if plan.pull else loss
-
-
 class _Run:
     """One run of training."""
 
@@ -224,9 +142,7 @@ class _Run:
             if self.course.waited >= self.plan.patience:
                 break
             self.model.train()
-            self.course.losses.append(
-                self.descent.down(batch_loss(self.model, self.lessons, self.plan, rows, self.device), epoch=epoch)
-            )
+            self.course.losses.append(self.descent.down(self.loss(rows), epoch=epoch))
             step = self.descent.step
             if progress is not None:
                 progress(step, self.total)
@@ -241,6 +157,14 @@ class _Run:
         course = self.course
         best_step = self.descent.step if self.judge is None else course.best_step
         return Trained(self.descent.step, best_step, course.best, tuple(course.history))
+
+    def loss(self, rows: IntArray) -> Tensor:
+        """Of a batch, and of what moved that should not."""
+        loss = batch_loss(self.model, self.lessons, self.plan, rows, self.device)
+        if self.lessons.ordinary is None or not self.plan.pull:
+            return loss
+        rng = np.random.default_rng([self.seed, self.descent.step, 1])
+        return loss + self.plan.pull * moved(self.model, self.lessons.ordinary, self.plan, rng, self.device)
 
     def orders(self) -> Iterator[tuple[int, IntArray]]:
         """Epoch and examples of every step that is still to come."""
@@ -314,15 +238,11 @@ class _Run:
             torch.cuda.set_rng_state(torch.from_numpy(random["cuda"]), self.device)
 
 
-def _distance(found: Encoded) -> Tensor:
-    """Mean square of how far the weights of tokens that count are from +1."""
-    return (found.weights - 1)[found.mask].square().mean()
-
-
 def _fingerprint(model: SignedModel, lessons: SignedLessons, plan: SignedPlan, seed: int) -> str:
     """Of everything that a run's numbers depend on."""
     digest = hashlib.sha256(json.dumps([asdict(plan), seed, model.gates, model.attach, lessons.source]).encode())
-    for texts in (lessons.queries, lessons.documents):
+    ordinary = lessons.ordinary
+    for texts in (lessons.queries, lessons.documents, *((ordinary.queries, ordinary.documents) if ordinary else ())):
         digest.update(np.ascontiguousarray(texts.values).tobytes() + texts.lengths.tobytes())
     for rows in (lessons.query, lessons.positive, lessons.negatives):
         digest.update(np.ascontiguousarray(rows).tobytes())

@@ -43,7 +43,7 @@ class TokenHead:
         return int((self.outer.shape[0] if self.inner is None else self.inner.shape[1]) - 1)
 
     def weigh(self, tokens: TokenEmbeddings) -> TokenEmbeddings:
-        """The same tokens with the head's weights.
+        """The same tokens with the head's weights, times those that they have.
 
         Raises:
             DimensionError: the tokens have another dimension than the head reads.
@@ -58,11 +58,12 @@ class TokenHead:
             self._weights(np.asarray(tokens.tokens[part], dtype=np.float64))
             for part in blocks(len(tokens.tokens), rows_within(DEFAULT_BUDGET // 8, 8 * tokens.dim))
         ]
+        found = np.concatenate([*parts, np.empty(0)])
         return TokenEmbeddings(
             tokens.ids,
             tokens.tokens,
             tokens.offsets,
-            weights=np.concatenate([*parts, np.empty(0)]),
+            weights=found if tokens.weights is None else found * tokens.weights,
             encoder=tokens.encoder,
             source=tokens.source,
         )

@@ -65,12 +65,12 @@ class Size:
     documents: int = 5000
     seeds: int = 3
     arms: bool = True
-    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
+    rates: tuple[float, ...] = (1e-3, 3e-3, 1e-2, 3e-2)
 
 
 #: The paper's sizes.
 FULL = Size(train=100_000, steps=5000, queries=2000, documents=100_000)
-QUICK = Size(train=4000, steps=150, queries=50, documents=1000, seeds=1, arms=False, rates=(1e-3, 3e-3))
+QUICK = Size(train=4000, steps=150, queries=50, documents=1000, seeds=1, arms=False, rates=(3e-3, 1e-2))
 
 
 @dataclass

@@ -12,7 +12,8 @@ from torch.nn import functional
 from askew.data import TokenEmbeddings
 from askew.estimators.signed_lessons import SignedLessons
 from askew.estimators.torch_signed import Attach, Gates, Side, SignedModel, Spoken
-from askew.estimators.torch_signed_training import SignedPlan, Trained, train_signed
+from askew.estimators.torch_signed_loss import SignedPlan
+from askew.estimators.torch_signed_training import Trained, train_signed
 from askew.protocols import Progress
 from askew.reproduce.negation_task import BEGIN, Benchmark, Lesson
 

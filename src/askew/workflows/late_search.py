@@ -10,10 +10,11 @@ from typing import Any
 
 from askew.data import Finding, Run, TokenEmbeddings
 from askew.encoders import TokenStateEncoder, token_model
-from askew.errors import InputError, ParameterError, counted, name_some
-from askew.formats import is_token_folder, read_texts, read_tokens
+from askew.errors import EncoderMismatchError, InputError, ParameterError, counted, name_some
+from askew.formats import is_token_folder, load_signed, read_texts, read_tokens
 from askew.late import Match, demote, excluding, explain, search
 from askew.protocols import Kind, Progress
+from askew.workflows.late_encoder import LateEncoder
 
 __all__ = ["LateResult", "search_late"]
 
@@ -56,10 +57,15 @@ class _Part:
 
 
 class _Reader:
-    """Reads tokens, and texts where an encoder is named; the model is loaded once, when it is needed."""
+    """Reads tokens, and texts where an encoder is named or lies beside the heads; it is loaded once, when needed."""
 
-    def __init__(self, spec: str | None, named: Callable[[str], Progress] | None) -> None:
-        self._model = None if spec is None else token_model(spec)
+    def __init__(
+        self, spec: str | None, head: str | PathLike[str] | None, named: Callable[[str], Progress] | None
+    ) -> None:
+        self._heads = None if head is None else load_signed(head)
+        own = None if self._heads is None else self._heads.encoder_folder
+        self._model = token_model(spec) if spec is not None else None if own is None else str(own)
+        self._name = self._heads.encoder if self._heads is not None and spec is None else None
         self._named = named
         self._held: TokenStateEncoder | None = None
         self.findings: list[Finding] = []
@@ -69,8 +75,24 @@ class _Reader:
         """The token encoder."""
         if self._model is None:
             raise ParameterError("a text needs an encoder", where="--without", remedy=_KNOWN)
-        self._held = self._held or TokenStateEncoder(self._model)
+        if self._held is None:
+            self._held = TokenStateEncoder(self._model, name=self._name)
+            if self._heads is not None:
+                LateEncoder(self._heads, self._held)  # refuses another encoder than theirs
         return self._held
+
+    def weigh(self, tokens: TokenEmbeddings, kind: Kind) -> TokenEmbeddings:
+        """The tokens with the heads' weights, if there are heads."""
+        if self._heads is None:
+            return tokens
+        if self._held is None and tokens.encoder not in (None, self._heads.encoder):
+            raise EncoderMismatchError(
+                f"the tokens are by {tokens.encoder!r}, and the head was trained on {self._heads.encoder!r}",
+                where=tokens.source,
+                remedy="Embed with the encoder of the head, or name the head of this encoder",
+            )
+        head = self._heads.head(kind)
+        return tokens if head is None else head.weigh(tokens)
 
     def side(self, path: Path, kind: Kind) -> tuple[TokenEmbeddings, Mapping[str, str]]:
         """The tokens of queries or documents, and their texts if they were texts."""
@@ -122,6 +144,7 @@ def search_late(
     k: int = 10,
     without: Sequence[str] = (),
     token_encoder: str | None = None,
+    head: str | PathLike[str] | None = None,
     weight: float = 0.5,
     demoted: bool = False,
     named: Callable[[str], Progress] | None = None,
@@ -134,7 +157,9 @@ def search_late(
         k: documents a query.
         without: unwanted parts, each a text for all queries, a ``.jsonl`` of a text a query, or token embeddings
             under the ids of queries.
-        token_encoder: what embeds texts: ``st:PATH_OR_NAME``.
+        token_encoder: what embeds texts: ``st:PATH_OR_NAME``; a tuned encoder beside the heads needs no name.
+        head: a folder of `train_late`: its heads weigh queries and documents, and not the unwanted parts, whose sign is
+            given.
         weight: see `askew.late.excluding`.
         demoted: search without the unwanted parts, and move what holds them below the rest of the first 100, see
             `askew.late.demote`; the weight has no part in it.
@@ -143,12 +168,14 @@ def search_late(
     Raises:
         ParameterError: a text and no encoder, an encoder that there is not, or a weight that is not positive.
         InputError: a part is both wanted and unwanted, empty, or longer than the encoder sees.
+        EncoderMismatchError: the heads were trained on another encoder.
         AskewError: as the readers, the encoder, and `askew.late.search` do.
     """
-    reader = _Reader(token_encoder, named)
+    reader = _Reader(token_encoder, head, named)
     asked, texts = reader.side(Path(queries), "query")
+    asked = reader.weigh(asked, "query")
     parts = [reader.part(given, asked, texts) for given in without]
-    corpus, _ = reader.side(Path(documents), "document")
+    corpus = reader.weigh(reader.side(Path(documents), "document")[0], "document")
     findings = (*reader.findings, *_without_tokens(corpus))
     if not parts:
         return LateResult(_filled(search(asked, corpus, k=k)), findings=findings)
