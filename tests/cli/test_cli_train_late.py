@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_stopped_run_goes_on_to_the_same_head(
     askew: Askew, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train = ("train-late", folder, "--token-encoder", MODEL, "--epochs", 60, "--batch", 4, "--device", "cpu")
+    train = ("train-late", folder, "--token-encoder", MODEL, "--epochs", 60, "--batch", 4, "--seed", 2)
     whole = askew(*train, "-o", tmp_path / "whole", "--json").json()
     assert whole["after"]["test"]["queries"] == 2
     assert next(iter(whole["history"]))["step"] == 50
@@ -59,6 +59,9 @@ def test_a_stopped_run_goes_on_to_the_same_head(
     kept[-1].unlink()
     told = askew(*train, "-o", tmp_path / "head", "--resume")
     assert "were the best on queries held out" in told.out
+    assert len(whole["history"]) > 1
+    curve = ", ".join(f"{entry['step']}: {entry['judged']:.3f}" for entry in whole["history"])
+    assert f"By step, pairs in order on queries held out: {curve}." in " ".join(told.out.split())
     held = [tmp_path / name / "tensors.safetensors" for name in ("whole", "head")]
     assert held[0].read_bytes() == held[1].read_bytes()
     assert not (tmp_path / "head.checkpoints").exists()

@@ -172,7 +172,7 @@ def test_ordinary_texts_stay_as_they_are() -> None:
     for pull in (0.0, 0.1, 100.0):
         made = model(Dropping(), tuned=True)
         calm = ordinary(made.encoder)
-        train_signed(made, replace(lessons(), ordinary=calm), replace(PLAN, pull=pull, epochs=30))
+        train_signed(made, replace(lessons(), ordinary=calm), replace(PLAN, pull=pull, epochs=12))
         found = made.encode(calm.documents, "document")
         assert found.weights is not None
         assert calm.document_vectors is not None

@@ -96,7 +96,7 @@ def test_ordinary_texts_are_held(folder: Path, tmp_path: Path, layers: int) -> N
     (place / "corpus.jsonl").write_text("\n".join(lines) + "\n")
     far = []
     for pull in (0.0, 100.0):
-        settings = replace(FEW, layers=layers, pull=pull, epochs=12, ordinary=8, held=0.0)
+        settings = replace(FEW, layers=layers, pull=pull, epochs=4, ordinary=4, held=0.0)
         head = tmp_path / f"head-{pull}"
         found = train_late(folder, model=MODEL, output=head, ordinary=[place], settings=settings)
         assert [one.code for one in found.findings] == ([] if pull else ["no-ordinary-texts"])
