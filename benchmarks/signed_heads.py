@@ -54,7 +54,7 @@ def main() -> None:
                 print(f"  before {found.before['test']}\n  after  {found.after['test']}", flush=True)
             tuned = ARMS[arm].layers > 0
             late = load_late(home, None if tuned else given.model)
-            store = home / "tokens" if tuned else given.work / "tokens"
+            store = home.with_name(f"{home.name}-tokens") if tuned else given.work / "tokens"
             print(f"  unseen {_unseen(given.data / name, late)}", flush=True)
             for kept in given.retain:
                 print(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,3 +79,25 @@ def test_an_adapter_of_the_same_file_names_is_no_head(artefact: SignedArtefact, 
     with pytest.raises(OutputError, match="other things than an adapter"):
         save_adapter(Adapter(BilinearOperator(Identity(3))), head)
     assert before == [(path.name, path.read_bytes()) for folder in (adapter, head) for path in sorted(folder.iterdir())]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gates", "foo"),
+        ("gates", None),
+        ("attach", []),
+        ("width", "a"),
+        ("bounded", "no"),
+        ("encoder", 5),
+        ("tuned", 1),
+    ],
+)
+def test_a_manifest_that_says_what_cannot_be_is_refused(
+    artefact: SignedArtefact, tmp_path: Path, name: str, value: Any
+) -> None:
+    head = save_signed(artefact, tmp_path / "head")
+    manifest = json.loads((head / "manifest.json").read_text())
+    (head / "manifest.json").write_text(json.dumps({**manifest, name: value}))
+    with pytest.raises(ArtefactError, match=f"{name} is"):
+        load_signed(head)

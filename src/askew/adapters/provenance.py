@@ -77,8 +77,13 @@ class Canaries:
             tuple(self.ids[row] for row in kept), self.vectors[kept], tuple(self.texts[row] for row in kept)
         )
 
-    def check(self, embeddings: EmbeddingSet, side: str) -> None:
+    def check(self, embeddings: EmbeddingSet, side: str, *, least: float = _LEAST_COSINE) -> None:
         """Compare with the vectors that stand under the same ids.
+
+        Args:
+            embeddings: vectors by the encoder in question.
+            side: what they are, for the message.
+            least: the smallest cosine that counts as the same encoder.
 
         Raises:
             EncoderMismatchError: one of them points elsewhere.
@@ -88,9 +93,9 @@ class Canaries:
         for (name, expected), vector in zip(held, given, strict=True):
             length = row_norms(expected[None])[0]
             cosine = float(row_dots(vector, expected) / (length or 1.0))
-            if cosine < _LEAST_COSINE:
+            if cosine < least:
                 raise EncoderMismatchError(
-                    f"the vector of {side} {name!r} has changed (cosine {cosine:.3f} with the one the adapter was "
+                    f"the vector of {side} {name!r} has changed (cosine {cosine:.4f} with the one the adapter was "
                     "fitted on)",
                     where=embeddings.source,
                     remedy="Use the encoder and version that the adapter was fitted on, or fit again; if this is "

@@ -13,6 +13,7 @@ import typer
 
 from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_findings
 from askew.cli.options import AsJson, Quiet, Seed
+from askew.errors import counted
 
 __all__ = ["train_late"]
 
@@ -106,7 +107,8 @@ def train_late(
         return
     curve = [(step, judged) for step, _, judged in found.history if judged is not None]
     if curve:
-        say(f"{found.steps:,} steps; the weights after step {found.best_step:,} were the best on queries held out.")
+        judges = counted(found.held, "query", "queries")
+        say(f"{found.steps:,} steps; the weights after step {found.best_step:,} were the best on {judges} held out.")
         what = "minus the loss" if min(judged for _, judged in curve) < 0 else "pairs in order"
         say(f"By step, {what} on queries held out: {', '.join(f'{step:,}: {judged:.3f}' for step, judged in curve)}.")
     else:

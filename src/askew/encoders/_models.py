@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError
 
 from askew._extras import require
 from askew.encoders._quiet import settings_kept
@@ -65,7 +66,7 @@ def load_model(model: str, device: str | None, *, multi_vector: bool = False) ->
         try:
             with _without_bars(logs):
                 return getattr(package, kind)(model, device=device)
-        except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        except (OSError, ValueError, RuntimeError, KeyError, ImportError, SafetensorError) as error:
             raise EncoderError(
                 f"the model cannot be loaded ({' '.join(str(error).split())[:300]})",
                 where=model,

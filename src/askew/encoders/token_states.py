@@ -63,13 +63,7 @@ class EncodedTokens:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was cut off, as a warning."""
-        if not self.cut:
-            return ()
-        told = (
-            f"{counted(len(self.cut), 'text is', 'texts are')} longer than the encoder takes: what comes after "
-            f"its {self.limit:,} tokens is lost"
-        )
-        return (Finding("cut-tokens", "warning", told, len(self.cut), self.cut[:5]),)
+        return _cut_finding(self.cut, self.limit)
 
 
 class TokenStateEncoder:
@@ -231,6 +225,17 @@ class TokenStateEncoder:
             TokenEmbeddings.from_list(names, items, encoder=self.name), tuple(shortened), self.limit(kind)
         )
 
+    def look_over(self, texts: Mapping[str, str], *, kind: Kind) -> tuple[Finding, ...]:
+        """What `encode` would say of texts, without embedding them: which are cut.
+
+        Raises:
+            InputError: there is no text, one is empty, or no string.
+        """
+        names, plain = list(texts), as_texts(list(texts.values()))
+        _refuse_empty(dict(zip(names, plain, strict=True)), self.name)
+        cut = longer_than(self.model, self.limit(kind), [self._prompts[kind] + text for text in plain])
+        return _cut_finding([names[row] for row in np.flatnonzero(cut)], self.limit(kind))
+
     def save(self, folder: str) -> None:
         """Write the model, as it is now, for sentence-transformers to load."""
         save_model(self.model, folder)
@@ -299,6 +304,16 @@ class TokenStateEncoder:
             features = tokenize([prompt + text for text in texts])
         device = self.model.device
         return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}
+
+
+def _cut_finding(cut: Sequence[str], limit: int | None) -> tuple[Finding, ...]:
+    if not cut:
+        return ()
+    told = (
+        f"{counted(len(cut), 'text is', 'texts are')} longer than the encoder takes: what comes after its {limit:,} "
+        "tokens is lost"
+    )
+    return (Finding("cut-tokens", "warning", told, len(cut), tuple(cut[:5])),)
 
 
 def _refuse_empty(texts: Mapping[str, str], where: str) -> None:

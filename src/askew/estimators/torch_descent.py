@@ -14,7 +14,7 @@ from torch import Tensor
 
 from askew.errors import ParameterError
 
-__all__ = ["Descent", "share_of_rate", "steady"]
+__all__ = ["Descent", "check_device", "share_of_rate", "steady"]
 
 
 class Descent:
@@ -126,13 +126,8 @@ def share_of_rate(step: int, total: int, warm_up: float | None) -> float:
     return step / rise if step < rise else (total - step) / max(1, total - rise)
 
 
-@contextmanager
-def steady(device: str) -> Iterator[None]:
-    """One thread and deterministic algorithms on the CPU, and the caller's settings again afterwards.
-
-    Raises:
-        ParameterError: torch has no such device.
-    """
+def check_device(device: str) -> None:
+    """Raise ParameterError if torch has no such device here."""
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -140,6 +135,16 @@ def steady(device: str) -> Iterator[None]:
         raise ParameterError(
             f"torch has no device {device!r} here ({problem})", where="device", remedy="Say 'cpu'"
         ) from None
+
+
+@contextmanager
+def steady(device: str) -> Iterator[None]:
+    """One thread and deterministic algorithms on the CPU, and the caller's settings again afterwards.
+
+    Raises:
+        ParameterError: torch has no such device.
+    """
+    check_device(device)
     threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=strict or device == "cpu")

@@ -132,7 +132,7 @@ class SignedModel(nn.Module):  # type: ignore[misc]  # torch is not looked into
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.encoder, self.gates, self.attach, self.tuned = encoder, gates, attach, tuned
+        self.encoder, self.gates, self.attach, self.tuned, self.bounded = encoder, gates, attach, tuned, bounded
         if not tuned:
             encoder.requires_grad_(False)
         width = encoder.width if attach == "states" else encoder.dim

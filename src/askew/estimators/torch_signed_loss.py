@@ -67,6 +67,8 @@ class SignedPlan:
                 where="plan",
                 remedy="Give positive numbers",
             )
+        if not 0 <= self.pull < math.inf:
+            raise ParameterError(f"the pull is {self.pull}", where="pull", remedy="Give a number from 0 on")
 
     def total(self, examples: int) -> int:
         """Steps for so many examples."""

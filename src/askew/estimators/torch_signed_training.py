@@ -240,7 +240,9 @@ class _Run:
 
 def _fingerprint(model: SignedModel, lessons: SignedLessons, plan: SignedPlan, seed: int) -> str:
     """Of everything that a run's numbers depend on."""
-    digest = hashlib.sha256(json.dumps([asdict(plan), seed, model.gates, model.attach, lessons.source]).encode())
+    learned = [name for name, _ in model.learned()]
+    settings = [asdict(plan), seed, model.gates, model.attach, model.bounded, learned, lessons.source]
+    digest = hashlib.sha256(json.dumps(settings).encode())
     ordinary = lessons.ordinary
     for texts in (lessons.queries, lessons.documents, *((ordinary.queries, ordinary.documents) if ordinary else ())):
         digest.update(np.ascontiguousarray(texts.values).tobytes() + texts.lengths.tobytes())

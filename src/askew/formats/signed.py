@@ -24,11 +24,11 @@ import safetensors.numpy
 from askew._atomic import writing_folder
 from askew.adapters import Canaries
 from askew.data import EmbeddingSet
-from askew.errors import ArtefactError, EncoderMismatchError, OutputError
+from askew.errors import ArtefactError, EncoderMismatchError, InputError, OutputError
 from askew.formats._manifest import MANIFEST, FolderKind
 from askew.late import TokenHead
 
-__all__ = ["SignedArtefact", "load_signed", "save_signed"]
+__all__ = ["SignedArtefact", "load_signed", "refuse_foreign_signed", "save_signed"]
 
 _ENCODER = "encoder"
 _KIND = FolderKind(
@@ -41,6 +41,8 @@ _KIND = FolderKind(
     tensors="tensors.safetensors",
     others=frozenset({_ENCODER}),
 )
+# A tuned encoder lies close to the one that it began as: a cosine of 0.999 is no sign that it is the same.
+_SAME = 0.9999
 # What the manifest says of the heads as it stands.
 _PLAIN = ("gates", "attach", "width", "hidden", "bounded", "encoder", "tuned", "special_tokens")
 
@@ -125,13 +127,19 @@ class SignedArtefact:
                 remedy="Use the encoder that the head was trained on, or train a head for this one",
             )
         try:
-            self.canaries.check(EmbeddingSet(self.canaries.ids, vectors), "text")
+            same = {"least": _SAME} if self.tuned else {}
+            self.canaries.check(EmbeddingSet(self.canaries.ids, vectors), "text", **same)
         except EncoderMismatchError as error:
             raise EncoderMismatchError(
                 f"the head was trained on {self.encoder!r}, and {encoder!r} gives other vectors ({error.problem})",
                 where=self.folder,
                 remedy="Use the encoder that the head was trained on, or train a head for this one",
             ) from error
+
+
+def refuse_foreign_signed(path: str | PathLike[str]) -> None:
+    """Raise OutputError where something stands that `save_signed` would not replace: before hours of training."""
+    _KIND.refuse_foreign(Path(path))
 
 
 def save_signed(
@@ -186,8 +194,23 @@ def load_signed(path: str | PathLike[str]) -> SignedArtefact:
         canaries = Canaries(tuple(held["ids"]), tensors.pop("canaries"), tuple(held["texts"]))
         weights = {name.removeprefix("head."): array for name, array in tensors.items()}
         plain = {name: manifest[name] for name in _PLAIN}
+        _check_plain(plain)
         return SignedArtefact(**plain, weights=weights, canaries=canaries, record=manifest["record"], folder=folder)
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, InputError) as error:
         raise ArtefactError(
             f"the manifest and the tensors do not make a head ({error})", where=folder / MANIFEST, remedy=_KIND.again
         ) from error
+
+
+def _check_plain(plain: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the facts of a manifest are what they should be."""
+    sound = {
+        "gates": plain["gates"] in ("none", "query", "document", "both"),
+        "attach": plain["attach"] in ("states", "vectors"),
+        "encoder": isinstance(plain["encoder"], str),
+        **{name: type(plain[name]) is int and plain[name] >= 0 for name in ("width", "hidden")},
+        **{name: type(plain[name]) is bool for name in ("bounded", "tuned", "special_tokens")},
+    }
+    odd = next((name for name, fine in sound.items() if not fine), None)
+    if odd is not None:
+        raise ValueError(f"{odd} is {plain[odd]!r}")

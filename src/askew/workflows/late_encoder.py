@@ -33,8 +33,9 @@ class LateEncoder:
         artefact.check(token_means(encoder, artefact.canaries.texts), encoder.name)
 
     def encode(self, texts: Mapping[str, str], *, kind: Kind = "document") -> TokenEmbeddings:
-        """Texts as token embeddings with the heads' weights."""
-        return self.weigh(self.encoder.encode(texts, kind=kind).tokens, kind=kind)
+        """Texts as token embeddings with the heads' weights; documents over the window are read in several."""
+        found = self.encoder.encode(texts, kind=kind, long="windows" if kind == "document" else "cut")
+        return self.weigh(found.tokens, kind=kind)
 
     def weigh(self, tokens: TokenEmbeddings, *, kind: Kind = "document") -> TokenEmbeddings:
         """Token embeddings of this encoder with the heads' weights."""

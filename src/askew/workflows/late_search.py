@@ -81,23 +81,28 @@ class _Reader:
                 LateEncoder(self._heads, self._held)  # refuses another encoder than theirs
         return self._held
 
-    def weigh(self, tokens: TokenEmbeddings, kind: Kind) -> TokenEmbeddings:
-        """The tokens with the heads' weights, if there are heads."""
-        if self._heads is None:
-            return tokens
-        if self._held is None and tokens.encoder not in (None, self._heads.encoder):
+    def _known(self, tokens: TokenEmbeddings) -> TokenEmbeddings:
+        """Stored tokens, unless they say that they are of another encoder than the heads'."""
+        own = None if self._heads is None else {self._heads.encoder, self._held.name if self._held else None, None}
+        if self._heads is not None and own is not None and tokens.encoder not in own:
             raise EncoderMismatchError(
                 f"the tokens are by {tokens.encoder!r}, and the head was trained on {self._heads.encoder!r}",
                 where=tokens.source,
                 remedy="Embed with the encoder of the head, or name the head of this encoder",
             )
+        return tokens
+
+    def weigh(self, tokens: TokenEmbeddings, kind: Kind) -> TokenEmbeddings:
+        """The tokens with the heads' weights, if there are heads."""
+        if self._heads is None:
+            return tokens
         head = self._heads.head(kind)
         return tokens if head is None else head.weigh(tokens)
 
     def side(self, path: Path, kind: Kind) -> tuple[TokenEmbeddings, Mapping[str, str]]:
         """The tokens of queries or documents, and their texts if they were texts."""
         if self._model is None or _holds_tokens(path):
-            return read_tokens(path), {}
+            return self._known(read_tokens(path)), {}
         texts = read_texts(path)
         what = "queries" if kind == "query" else "documents"
         progress = None if self._named is None else self._named(f"embedding {what}")

@@ -45,7 +45,17 @@ class LateTask:
             raise LabelError("no query has a relevant document", where=folder, remedy="Give at least one")
         for side, held, asked in (
             ("queries", texts[0], {*training, *(name for one in choices.values() for name in one)}),
-            ("documents", texts[1], {one for pair in training.values() for part in pair for one in part}),
+            (
+                "documents",
+                texts[1],
+                {
+                    one
+                    for parts in (training, *choices.values())
+                    for pair in parts.values()
+                    for part in pair
+                    for one in part
+                },
+            ),
         ):
             missing = sorted(asked - set(held))
             if missing:

@@ -49,6 +49,9 @@ class LateSettings:
         ordinary: ordinary texts of each side that are drawn.
         judge_every: steps between judgements and checkpoints.
         patience: judgements without a better one before it stops.
+
+    Raises:
+        ParameterError: a number is out of its range.
     """
 
     gates: Literal["none", "query", "document", "both"] = "both"
@@ -67,6 +70,14 @@ class LateSettings:
     ordinary: int = 1000
     judge_every: int = 50
     patience: int = 20
+
+    def __post_init__(self) -> None:
+        if self.ordinary < 1 or not 0 <= self.held < 1:
+            raise ParameterError(
+                f"{self.ordinary} ordinary texts, a share of {self.held} held out",
+                where="settings",
+                remedy="Give at least 1, and a share from 0 to below 1",
+            )
 
 
 class LateWork:
@@ -95,6 +106,8 @@ class LateWork:
         if settings.layers:
             from askew.encoders.torch_signed_texts import TextEncoder  # noqa: PLC0415
 
+            self.findings.extend(encoder.look_over(task.queries, kind="query"))
+            self.findings.extend(encoder.look_over(task.documents, kind="document"))
             sides = [
                 [*held.values(), *(calm[place].values() if calm else ())]
                 for place, held in enumerate((task.queries, task.documents))
@@ -120,7 +133,11 @@ class LateWork:
         )
         self.model.to(device)
         judging = [name for name in task.training if _held(name, settings)]
-        learning = [name for name in task.training if not _held(name, settings)]
+        if not task.choices and len({one for name in judging for one in task.training[name][0]}) < 2:
+            judging = []  # one document is no choice
+        if len(judging) == len(task.training):
+            judging = []
+        learning = [name for name in task.training if name not in set(judging)]
         self.lessons = self._lessons(learning, source)
         self.held = {name: task.training[name] for name in judging}
         self.held_lessons = self._lessons(judging, source) if judging and not task.choices else None
@@ -214,7 +231,7 @@ class LateWork:
             self.settings.hidden,
             self.settings.bounded,
             self.model.head_weights(),
-            self.encoder.name,
+            f"{self.encoder.name}-tuned" if self.settings.layers else self.encoder.name,
             Canaries(ids, vectors, said),
             tuned=bool(self.settings.layers),
             record=record,

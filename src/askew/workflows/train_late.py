@@ -11,7 +11,8 @@ from typing import Any
 from askew._extras import require
 from askew.data import Finding
 from askew.encoders import TokenStateEncoder
-from askew.formats import last_checkpoint, save_signed, write_checkpoint
+from askew.estimators.snapshots import Snapshot
+from askew.formats import last_checkpoint, refuse_foreign_signed, save_signed, write_checkpoint
 from askew.protocols import Progress
 from askew.workflows.late_task import LateTask
 from askew.workflows.late_work import LateSettings, LateWork
@@ -20,6 +21,7 @@ from askew.workflows.ordinary import ordinary_texts
 __all__ = ["LateSettings", "LateTraining", "train_late"]
 
 _SETTINGS = LateSettings()
+_CHECKPOINTS = "step-*.safetensors"
 _HARM = Finding(
     "no-ordinary-texts",
     "warning",
@@ -41,6 +43,7 @@ class LateTraining:
         history: (step, mean loss, share of held pairs in order, or minus the held loss where there are no choices).
         before: split → accuracies of plain MaxSim.
         after: split → accuracies of what was trained.
+        held: how many queries were held out to judge by.
         findings: what is odd about the data.
     """
 
@@ -50,11 +53,12 @@ class LateTraining:
     history: Sequence[tuple[int, float, float | None]]
     before: Mapping[str, Mapping[str, float | int]]
     after: Mapping[str, Mapping[str, float | int]]
+    held: int
     findings: tuple[Finding, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        plain = {name: getattr(self, name) for name in ("steps", "best_step", "before", "after")}
+        plain = {name: getattr(self, name) for name in ("steps", "best_step", "before", "after", "held")}
         history = [dict(zip(("step", "loss", "judged"), entry, strict=True)) for entry in self.history]
         return {"output": str(self.output), **plain, "history": history}
 
@@ -95,20 +99,32 @@ def train_late(
     """
     torch = require("torch", extra="torch", purpose="training late interaction")
     device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    from askew.estimators.torch_descent import check_device  # noqa: PLC0415 - torch is an extra
+
+    check_device(device)
+    refuse_foreign_signed(output)
     encoder = TokenStateEncoder(model, device=device)
     task = LateTask.read(Path(data), split)
     calm = ordinary_texts(ordinary, most=settings.ordinary, seed=settings.seed) if settings.pull and ordinary else None
     work = LateWork(task, calm, encoder, settings, device, named)
     before = work.accuracies()
-    folder = Path(f"{output}.checkpoints")
+    folder = Path(f"{Path(output)}.checkpoints")
     found = last_checkpoint(folder) if resume else None
     findings = [] if calm else [_HARM]
+    stale = [] if resume else list(folder.glob(_CHECKPOINTS))
     findings += [
         Finding("damaged-checkpoint", "warning", f"{error}; the one before it is used", 1, ())
         for error in (found[1] if found else ())
     ]
     from askew.estimators.torch_signed_loss import SignedPlan  # noqa: PLC0415 - torch is an extra
     from askew.estimators.torch_signed_training import train_signed  # noqa: PLC0415
+
+    def keep(snapshot: Snapshot) -> None:
+        write_checkpoint(snapshot, folder)
+        while stale:  # of a run that this one does not go on with
+            path = stale.pop()
+            if path.name != f"step-{snapshot.step:09d}.safetensors":
+                path.unlink(missing_ok=True)
 
     shared = {name: value for name, value in asdict(settings).items() if name in SignedPlan.__dataclass_fields__}
     trained = train_signed(
@@ -119,17 +135,24 @@ def train_late(
         judge=work.judge,
         device=device,
         resume=found[0] if found else None,
-        keep=lambda snapshot: write_checkpoint(snapshot, folder),
+        keep=keep,
         progress=named("training") if named else None,
     )
     after = work.accuracies()
     record = {"settings": asdict(settings), "steps": trained.steps, "best_step": trained.best_step, "split": split}
     artefact = work.artefact({**record, "before": before, "after": after})
     saved = save_signed(artefact, output, save_encoder=encoder.save if settings.layers else None)
-    for path in folder.glob("step-*.safetensors"):
+    for path in folder.glob(_CHECKPOINTS):
         path.unlink()
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
     return LateTraining(
-        saved, trained.steps, trained.best_step, trained.history, before, after, (*findings, *work.findings)
+        saved,
+        trained.steps,
+        trained.best_step,
+        trained.history,
+        before,
+        after,
+        len(work.held),
+        (*findings, *work.findings),
     )
