@@ -138,6 +138,13 @@ def test_a_damaged_folder_is_told(tmp_path: Path, file: str, content: str, told:
         read_tokens(folder)
 
 
+@pytest.mark.parametrize("name", ["\n\t", "\ud800"])
+def test_ids_that_could_not_be_read_are_not_written(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FormatError, match="the id"):
+        write_tokens(TokenEmbeddings([name], np.eye(1), [0, 1]), tmp_path / "docs")
+    assert not (tmp_path / "docs").exists()
+
+
 def test_nothing_else_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(OutputError, match="other things than token embeddings"):

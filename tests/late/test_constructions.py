@@ -13,10 +13,12 @@ from scipy import sparse
 
 from askew.data import TokenEmbeddings
 from askew.errors import DimensionError, EmbeddingError, ParameterError
+from askew.formats import read_tokens, write_tokens
 from askew.late import (
     DigitCode,
     OneHotCode,
     choose_code,
+    excluding,
     maxsim,
     search,
     sparse_documents,
@@ -130,6 +132,26 @@ def test_empty_vectors_score_nothing() -> None:
     none, some = sparse.csr_array((1, 9)), sparse.csr_array([[0.0] * 8 + [2.0]])
     for queries, documents in ((none, some), (some, none), (none, none)):
         assert maxsim(sparse_queries(["q"], queries), sparse_documents(["d"], documents)).tolist() == [[0.0]]
+
+
+def test_two_codes_do_not_meet(tmp_path: Path) -> None:
+    wide = np.zeros((1, 1001))
+    wide[0, [3, 500, 999]] = 1
+    queries = sparse_queries(["q"], sparse.csr_array(wide[:, :1000]), dtype="float64")  # base 10
+    documents = sparse_documents(["d"], sparse.csr_array(wide), dtype="float64")  # base 11
+    kept = read_tokens(write_tokens(documents, tmp_path / "docs"))
+    for other in (documents, documents.take(["d"]), documents.masked(np.ones(4)), kept):
+        with pytest.raises(
+            EmbeddingError, match="3 digits of base 10 in sparse query vectors, and 3 digits of base 11"
+        ):
+            maxsim(queries, other)
+    with pytest.raises(EmbeddingError, match="one dtype"):
+        search(sparse_queries(["q"], sparse.csr_array(wide)), documents)
+    with pytest.raises(EmbeddingError, match="base 11"):
+        excluding(sparse_queries(["d"], sparse.csr_array(wide[:, :1000]), dtype="float64"), documents)
+    code = choose_code(1001, "float64")
+    queries = sparse_queries(["q"], sparse.csr_array(wide[:, :1000]), code=code, dtype="float64")
+    assert maxsim(queries, documents) == pytest.approx(3)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5, 20])

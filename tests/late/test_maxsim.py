@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from askew.data import Run, TokenEmbeddings
 from askew.errors import AskewError, DimensionError, EmbeddingError, MatchError, ParameterError
 from askew.late import MaxSimScorer, explain, maxsim, maxsim_pairs, search
-from askew.linalg import row_dots, tree_sum
+from askew.linalg import blas_threads, row_dots, tree_sum
 from askew.linalg.fixed import Float64Array
 from askew.retrieval import rerank
 
@@ -273,6 +274,23 @@ def test_documents_without_tokens_come_last_by_id() -> None:
     assert run.scores("q").tolist() == [-5.0, -np.inf, -np.inf]
     none = search(TokenEmbeddings(["q"], [[1.0]], [0, 1]), TokenEmbeddings.from_list(["a"], [[]]))
     assert none.documents("q") == ("a",)
+
+
+def test_no_documents_are_no_answer() -> None:
+    empty = TokenEmbeddings.from_list([], [])
+    assert [(query, held) for query, held, _ in search(items([[1.0]]), empty).items()] == [("x0", ())]
+    assert list(search(empty, empty).items()) == []
+    assert maxsim(items([[1.0]]), empty).shape == (1, 0)
+
+
+def test_searches_at_once_leave_the_threads_of_the_process() -> None:
+    rng = np.random.default_rng(4)
+    documents = items(*rng.normal(size=(200, 50, 16)))
+    queries = items(rng.normal(size=(8, 16)))
+    with threadpool_limits(2), engine("blas"), ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: search(queries, documents, k=3, budget=2**18).documents("x0"), range(24)))
+        assert blas_threads() == 2
+    assert set(found) == {search(queries, documents, k=3).documents("x0")}
 
 
 def test_a_constant_corpus_is_settled_in_parts() -> None:

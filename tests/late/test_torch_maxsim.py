@@ -66,6 +66,23 @@ def test_tokens_far_from_length_one_are_brought_near(scale: float) -> None:
     assert [mine.documents(query) for query in queries.ids] == [theirs.documents(query) for query in queries.ids]
 
 
+def test_denormal_tokens_are_scored_as_they_are_without_torch() -> None:
+    pytest.importorskip("torch")
+    documents = TokenEmbeddings(["a", "b"], np.array([[1e-40, 0], [0, 2e-40]], np.float32), [0, 1, 2])
+    query = TokenEmbeddings(["q"], np.eye(2, dtype=np.float32), [0, 2])
+    held = TorchMaxSim(documents, device="cpu")
+    assert np.array_equal(held.scores(query), maxsim(query, documents))
+    assert held.search(query).documents("q") == ("b", "a")
+
+
+def test_no_documents_are_no_answer() -> None:
+    pytest.importorskip("torch")
+    queries, documents = drawn(9, "float32", weights=False, copies=False)
+    held = TorchMaxSim(documents.take([]), device="cpu")
+    assert held.search(queries).documents("q0") == ()
+    assert held.scores(queries).shape == (6, 0)
+
+
 def test_low_precision_that_was_set_outside_is_not_used_and_is_left_as_it_was() -> None:
     torch = pytest.importorskip("torch")
     queries, documents = drawn(7, "float32", weights=False, copies=False)
