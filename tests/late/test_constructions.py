@@ -178,7 +178,16 @@ def test_no_single_vectors_of_d_dimensions_keep_d_plus_one_basis_vectors_apart(d
 @pytest.mark.parametrize(
     ("make", "kind", "told"),
     [
-        (lambda: sparse_queries(["q"], sparse.csr_array([[np.nan]])), EmbeddingError, "NaN or infinite"),
+        (lambda: sparse_queries(["q"], sparse.csr_array([[np.nan]])), EmbeddingError, "of 'q' hold NaN or infinite"),
+        (lambda: sparse_queries(["q"], np.array([1.0, 0.0])), EmbeddingError, "of shape \\(2,\\)"),  # type: ignore[arg-type]
+        (lambda: sparse_queries(["q"], None), EmbeddingError, "object"),  # type: ignore[arg-type]
+        (lambda: sparse_queries(["q"], sparse.csr_array([[1j]])), EmbeddingError, "complex128"),
+        (lambda: sparse_queries(["p", "q"], sparse.csr_array([[1.0]])), EmbeddingError, "2 ids for 1 vectors"),
+        (lambda: sparse_queries(["q"], sparse.csr_array([[1e-6, 1]]), dtype="float16"), EmbeddingError, "small.*'q'"),
+        (lambda: sparse_queries(["q"], sparse.csr_array([[1e-46, 1]])), EmbeddingError, "too small for float32.*'q'"),
+        (lambda: sparse_documents(["d"], sparse.csr_array([[1e-39, 1]])), EmbeddingError, "too small for float32.*'d'"),
+        (lambda: choose_code(9, "int8"), ParameterError, "int8"),
+        (lambda: choose_code(2.5), ParameterError, "2.5 ids"),  # type: ignore[arg-type]
         (lambda: sparse_documents(["d"], sparse.csr_array((1, 9)), code=DigitCode(8, 1)), DimensionError, "tells 8"),
         (lambda: sparse_documents(["d"], sparse.csr_array([[1e9]]), dtype="float16"), EmbeddingError, "'d'"),
         (lambda: sparse_documents(["d"], sparse.csr_array([[1.0]]), dtype="int8"), ParameterError, "int8"),

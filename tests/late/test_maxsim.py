@@ -321,7 +321,12 @@ def test_two_stages_give_the_documents_of_the_first_in_the_order_of_the_second()
         (lambda: maxsim(items([]), items([[1.0]])), EmbeddingError, "1 query has no tokens: 'x0'"),
         (lambda: maxsim(items([[1e149]]), items([[1e149]]), mean=True), AskewError, ""),
         (lambda: maxsim(items([[1e149]], weights=[[1e9]]), items([[1e149]])), EmbeddingError, "could overflow"),
-        (lambda: search(items([[1.0]]), items([[1.0]]), k=0), ParameterError, "k is 0"),
+        (lambda: search(items([[1.0]]), items([[1.0]]), k=0), ParameterError, "k: 0 documents"),
+        (lambda: search(items([[1.0]]), items([[1.0]]), k=1.5), ParameterError, "k: 1.5 documents"),  # type: ignore[arg-type]
+        (lambda: search(items([[1.0]]), items([[1.0]]), budget=0), ParameterError, "budget: 0 bytes"),
+        (lambda: search(np.eye(2), items([[1.0]])), ParameterError, "queries: it is a ndarray.*from_list"),  # type: ignore[arg-type]
+        (lambda: maxsim(items([[1.0]]), np.eye(2)), ParameterError, "documents: .*from_padded"),  # type: ignore[arg-type]
+        (lambda: MaxSimScorer(np.eye(2), items([[1.0]])), ParameterError, "from_list"),  # type: ignore[arg-type]
         (lambda: maxsim_pairs(items([[1.0]]), items([[1.0]]), [("x0", "y")]), MatchError, "'y'"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from askew.data import TokenEmbeddings
-from askew.errors import DimensionError, EmbeddingError, MissingExtraError
+from askew.errors import DimensionError, EmbeddingError, MissingExtraError, ParameterError
 from askew.late import TorchMaxSim, maxsim, search
 
 
@@ -100,7 +100,11 @@ def test_low_precision_that_was_set_outside_is_not_used_and_is_left_as_it_was() 
 def test_what_cannot_be_scored_is_told_and_torch_is_asked_for_by_its_extra(monkeypatch: Any) -> None:
     pytest.importorskip("torch")
     documents = drawn(9, "float32", weights=False, copies=False)[1]
+    with pytest.raises(ParameterError, match="no device 'nowhere'"):
+        TorchMaxSim(documents, device="nowhere")
     held = TorchMaxSim(documents, device="cpu")
+    with pytest.raises(ParameterError, match="from_list"):
+        held.search(np.eye(24))  # type: ignore[arg-type]
     with pytest.raises(DimensionError, match="have 2 dimensions"):
         held.search(TokenEmbeddings(["q"], [[1.0, 0.0]], [0, 1]))
     with pytest.raises(EmbeddingError, match="no tokens: 'q'"):
