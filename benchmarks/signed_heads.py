@@ -112,10 +112,12 @@ def _unseen(folder: Path, late: LateEncoder) -> dict[str, Any] | str:
 def _retained(folder: Path, late: LateEncoder, store: Path) -> str:
     """Plain and weighed, by the same tokens."""
     sides = _tokens(folder, late.encoder, "queries", store), _tokens(folder, late.encoder, "documents", store)
+    judged, kept = read_split(folder, "test"), store / "plain.txt"
+    if not kept.is_file():
+        kept.write_text(repr(evaluate(search(*sides, k=10), judged, ["nDCG@10"]).mean("nDCG@10")))
     weighed = late.weigh(sides[0], kind="query"), late.weigh(sides[1])
-    judged = read_split(folder, "test")
-    plain, signed = (evaluate(search(*pair, k=10), judged, ["nDCG@10"]).mean("nDCG@10") for pair in (sides, weighed))
-    return f"{plain:.4f} without the heads, {signed:.4f} with them"
+    signed = evaluate(search(*weighed, k=10), judged, ["nDCG@10"]).mean("nDCG@10")
+    return f"{float(kept.read_text()):.4f} without the heads, {signed:.4f} with them"
 
 
 def _tokens(folder: Path, encoder: TokenStateEncoder, side: Any, store: Path) -> TokenEmbeddings:

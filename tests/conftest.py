@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -46,3 +48,23 @@ def few_candidates(choosing_from_few: Callable[[], AbstractContextManager[None]]
     """Quick fits for one test, of what comes before and after choosing."""
     with choosing_from_few():
         yield
+
+
+@pytest.fixture
+def negated(tmp_path: Path) -> Path:
+    """Ten questions in a folder, eight to train on: not to be X is right, to be X is wrong."""
+    home = tmp_path / "data"
+    home.mkdir()
+    words = ("fat", "tall", "rich", "old", "loud", "cold", "dark", "slow", "weak", "wide")
+    documents = [
+        (f"{side}{n}", f"He is {said}{word}.")
+        for side, said in (("y", ""), ("n", "not "))
+        for n, word in enumerate(words)
+    ]
+    queries = [(f"q{n}", f"Who is not {word}?") for n, word in enumerate(words)]
+    for name, held in (("corpus", documents), ("queries", queries)):
+        lines = [json.dumps({"_id": one, "text": text}) for one, text in held]
+        (home / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    lines = [f"{'test' if n > 7 else 'train'}\tq{n}\tn{n}\ty{n}" for n in range(10)]
+    (home / "pairs.tsv").write_text("split\tquery-id\tpositives\tnegatives\n" + "\n".join(lines) + "\n")
+    return home

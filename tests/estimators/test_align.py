@@ -223,3 +223,14 @@ def test_what_cannot_be_aligned_is_refused() -> None:
     for wrong in ([], [0.0], [np.nan]):
         with pytest.raises(ParameterError, match="strengths"):
             align(*sets(x, y), strengths=wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_only_equal_rows_are_copies(dtype: Any) -> None:
+    """All rows of {-1, 0, 1}⁵: they differ in a few high bits, and no two are taken for copies."""
+    rows = np.array(np.meshgrid(*[[-1, 0, 1]] * 5)).reshape(5, -1).T.astype(dtype)
+    rows = rows[np.any(rows != 0, axis=1)]
+    x, y = sets(rows, np.roll(rows, 1, axis=1))
+    assert Pairs.build(x, y).copies == 0
+    twice = sets(np.vstack([rows, rows[:7]]), np.vstack([np.roll(rows, 1, axis=1), np.roll(rows, 1, axis=1)[:7]]))
+    assert Pairs.build(*twice).copies == 7

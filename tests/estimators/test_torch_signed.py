@@ -102,6 +102,7 @@ def test_a_saved_head_weighs_stored_tokens_as_the_model_does(bounded: bool, hidd
         assert tokens.weights is not None
         np.testing.assert_allclose(weights, tokens.weights, atol=1e-5)
         twice = head.weigh(tokens).weights
+        assert twice is not None
         np.testing.assert_allclose(twice, weights * tokens.weights)
     assert replace(saved, gates="query").head("document") is None
 

@@ -34,26 +34,8 @@ WORDS = ("fat", "tall", "rich", "old", "loud", "cold", "dark", "slow", "weak", "
 FEW = LateSettings(epochs=2, batch=4, judge_every=2, held=0.2, device="cpu")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Ten questions: not to be X is right, to be X is wrong."""
-    home = tmp_path / "data"
-    home.mkdir()
-    rows = enumerate(WORDS)
-    documents = [(f"y{n}", f"He is {w}.") for n, w in rows] + [
-        (f"n{n}", f"He is not {w}.") for n, w in enumerate(WORDS)
-    ]
-    queries = [(f"q{n}", f"Who is not {w}?") for n, w in enumerate(WORDS)]
-    for name, held in (("corpus", documents), ("queries", queries)):
-        lines = [json.dumps({"_id": one, "text": text}) for one, text in held]
-        (home / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    lines = [f"{'test' if n > 7 else 'train'}\tq{n}\tn{n}\ty{n}" for n in range(10)]
-    (home / "pairs.tsv").write_text("split\tquery-id\tpositives\tnegatives\n" + "\n".join(lines) + "\n")
-    return home
-
-
-def test_a_frozen_head_comes_back_and_knows_its_encoder(folder: Path, tmp_path: Path) -> None:
-    found = train_late(folder, model=MODEL, output=tmp_path / "head", settings=FEW)
+def test_a_frozen_head_comes_back_and_knows_its_encoder(negated: Path, tmp_path: Path) -> None:
+    found = train_late(negated, model=MODEL, output=tmp_path / "head", settings=FEW)
     assert set(found.after) == {"test"}
     assert found.after["test"]["queries"] == 2
     assert not (tmp_path / "head.checkpoints").exists()
@@ -71,11 +53,11 @@ def test_a_frozen_head_comes_back_and_knows_its_encoder(folder: Path, tmp_path: 
         LateEncoder(load_signed(tmp_path / "head"), other)
 
 
-def test_a_tuned_encoder_is_saved_for_both_ways_to_load_it(folder: Path, tmp_path: Path) -> None:
+def test_a_tuned_encoder_is_saved_for_both_ways_to_load_it(negated: Path, tmp_path: Path) -> None:
     import sentence_transformers
 
     settings = LateSettings(layers=1, epochs=1, batch=4, judge_every=1, held=0.2, device="cpu", encoder_rate=1e-3)
-    found = train_late(folder, model=MODEL, output=tmp_path / "head", settings=settings)
+    found = train_late(negated, model=MODEL, output=tmp_path / "head", settings=settings)
     late = load_late(tmp_path / "head")
     saved = sentence_transformers.SentenceTransformer(str(tmp_path / "head" / "encoder"), device="cpu")
     states = saved.encode(["He is not old."], output_value="token_embeddings")[0]
@@ -87,7 +69,7 @@ def test_a_tuned_encoder_is_saved_for_both_ways_to_load_it(folder: Path, tmp_pat
 
 
 @pytest.mark.parametrize("layers", [0, 1])
-def test_ordinary_texts_are_held(folder: Path, tmp_path: Path, layers: int) -> None:
+def test_ordinary_texts_are_held(negated: Path, tmp_path: Path, layers: int) -> None:
     """A head that is pulled hard leaves them at +1, and says nothing of harm; without them it warns."""
     place = tmp_path / "collection"
     place.mkdir()
@@ -98,7 +80,7 @@ def test_ordinary_texts_are_held(folder: Path, tmp_path: Path, layers: int) -> N
     for pull in (0.0, 100.0):
         settings = replace(FEW, layers=layers, pull=pull, epochs=4, ordinary=4, held=0.0)
         head = tmp_path / f"head-{pull}"
-        found = train_late(folder, model=MODEL, output=head, ordinary=[place], settings=settings)
+        found = train_late(negated, model=MODEL, output=head, ordinary=[place], settings=settings)
         assert [one.code for one in found.findings] == ([] if pull else ["no-ordinary-texts"])
         weights = load_late(head, None if layers else MODEL).encode(told).weights
         assert weights is not None
@@ -143,22 +125,22 @@ def test_ordinary_texts_are_drawn_from_every_folder(tmp_path: Path) -> None:
     ids=["both sides", "no text", "no split"],
 )
 def test_bad_choices_are_refused(
-    folder: Path, tmp_path: Path, spoil: Callable[[Path], Any], error: type[Exception]
+    negated: Path, tmp_path: Path, spoil: Callable[[Path], Any], error: type[Exception]
 ) -> None:
-    spoil(folder)
+    spoil(negated)
     with pytest.raises(error, match=r"pairs\.tsv|data"):
-        train_late(folder, model=MODEL, output=tmp_path / "head", settings=FEW)
+        train_late(negated, model=MODEL, output=tmp_path / "head", settings=FEW)
     assert not (tmp_path / "head").exists()
 
 
-def test_judgements_alone_train_against_the_batch(folder: Path, tmp_path: Path) -> None:
-    (folder / "pairs.tsv").unlink()
-    (folder / "qrels").mkdir()
+def test_judgements_alone_train_against_the_batch(negated: Path, tmp_path: Path) -> None:
+    (negated / "pairs.tsv").unlink()
+    (negated / "qrels").mkdir()
     lines = ["query-id\tcorpus-id\tscore", *(f"q{n}\tn{n}\t1" for n in range(8))]
-    (folder / "qrels" / "train.tsv").write_text("\n".join(lines) + "\n")
-    found = train_late(folder, model=MODEL, output=tmp_path / "head", settings=FEW)
+    (negated / "qrels" / "train.tsv").write_text("\n".join(lines) + "\n")
+    found = train_late(negated, model=MODEL, output=tmp_path / "head", settings=FEW)
     assert found.after == {}
     assert all(judged is not None and judged < 0 for _, _, judged in found.history)
-    (folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tn1\t1\nq2\tn1\t1\n")
+    (negated / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tn1\t1\nq2\tn1\t1\n")
     with pytest.raises(LabelError, match="same one document"):
-        train_late(folder, model=MODEL, output=tmp_path / "other", settings=LateSettings(held=0.0))
+        train_late(negated, model=MODEL, output=tmp_path / "other", settings=LateSettings(held=0.0))

@@ -57,7 +57,7 @@ def train_late(
     layers: Annotated[
         int, typer.Option(metavar="N", help="Tune the encoder's last N layers too; 0 leaves it frozen.", min=0)
     ] = 0,
-    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the queries.", min=1)] = 16,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the queries.", min=1)] = 32,
     batch: Annotated[int, typer.Option(metavar="N", help="Queries a step.", min=1)] = 32,
     rate: Annotated[float, typer.Option(metavar="RATE", help="Learning rate of the heads.")] = 1e-2,
     encoder_rate: Annotated[float, typer.Option(metavar="RATE", help="Of the tuned layers.")] = 1e-4,

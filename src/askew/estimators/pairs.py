@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -193,8 +192,17 @@ def _distinct(source: EmbeddingSet, target: EmbeddingSet, first: IntArray, secon
     """Ascending places of the first of each set of pairs that are equal byte for byte."""
     keys = np.empty(len(first), dtype=np.uint64)
     for part in blocks(len(first), _ROWS):
-        rows = source.matrix[first[part]], target.matrix[second[part]]
-        for place, (x, y) in enumerate(zip(*rows, strict=True), start=part.start):
-            digest = blake2b(x.tobytes() + y.tobytes(), digest_size=8).digest()
-            keys[place] = int.from_bytes(digest, "big")
+        sides = _keys(source.matrix[first[part]], 0), _keys(target.matrix[second[part]], 1)
+        keys[part] = sides[0] + sides[1]
     return np.sort(np.unique(keys, return_index=True)[1])
+
+
+def _keys(rows: FloatArray, salt: int) -> npt.NDArray[np.uint64]:
+    """(n,) hashes of rows: 64-bit words of their bytes, mixed (MurmurHash3's last step) and summed with odd factors."""
+    data = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+    words = np.pad(data, ((0, 0), (0, -data.shape[1] % 8))).view(np.uint64)
+    words ^= words >> np.uint64(33)
+    words *= np.uint64(0xFF51AFD7ED558CCD)
+    words ^= words >> np.uint64(33)
+    factors = np.random.default_rng(salt).integers(1 << 63, size=words.shape[1], dtype=np.uint64) * 2 + 1
+    return np.asarray((words * factors).sum(axis=1, dtype=np.uint64))

@@ -60,13 +60,13 @@ class LateSettings:
     device: str | None = None
     rate: float = 1e-2
     encoder_rate: float = 1e-4
-    epochs: int = 16
+    epochs: int = 32
     batch: int = 32
     temperature: float = 0.5
     pull: float = 10.0
     ordinary: int = 1000
     judge_every: int = 50
-    patience: int = 4
+    patience: int = 20
 
 
 class LateWork:
