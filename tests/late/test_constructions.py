@@ -113,7 +113,7 @@ def test_the_choice_takes_the_fewest_dimensions_that_are_exact_enough() -> None:
     assert isinstance(choose_code(30_522, "float32"), OneHotCode)
     for size in (1, 2, 1000, 30_522, 10**7):
         for dtype, tolerance in (("float16", 4e-3), ("float32", 1e-6), ("float64", 1e-12)):
-            code = choose_code(size, dtype)  # type: ignore[arg-type]
+            code = choose_code(size, dtype)
             assert code.error(dtype) <= tolerance  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="within 1e-09 in float16"):
         choose_code(1000, "float16", tolerance=1e-9)

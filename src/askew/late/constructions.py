@@ -170,7 +170,8 @@ def _entries(
     """Shape, (offsets, indices) and values of the nonzero entries, each index once a row."""
     from scipy.sparse import csr_array, issparse  # noqa: PLC0415 - half a second that dense tokens need not wait for
 
-    given: Any = vectors if issparse(vectors) else plain_array(vectors, source)
+    given: Any = vectors
+    given = given if issparse(given) else plain_array(given, source)
     if given.ndim != 2 or given.dtype.kind not in "fiub":
         raise EmbeddingError(
             f"they are {given.dtype.name} of shape {given.shape}",
