@@ -28,12 +28,12 @@ from askew.workflows.train_late import LateSettings, train_late
 
 ARMS = {
     "frozen": LateSettings(),
-    "frozen, 16 hidden units": LateSettings(hidden=16),
+    "frozen, pull 10": LateSettings(pull=10.0),
     "frozen, queries alone": LateSettings(gates="query"),
     "frozen, documents alone": LateSettings(gates="document"),
     "frozen, nothing ordinary": LateSettings(pull=0.0),
-    "tuned without signs": LateSettings(gates="none", layers=2, epochs=3, rate=1e-3),
-    "tuned": LateSettings(layers=2, epochs=3),
+    "tuned without signs": LateSettings(gates="none", layers=2, epochs=3, pull=10.0),
+    "tuned": LateSettings(layers=2, epochs=3, pull=10.0),
 }
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,8 @@ from askew.estimators import Ridge
 from askew.workflows import fit
 from askew.workflows.domains import origin_of, pool, sample_documents, token_cost
 from askew.workflows.efficiency import Score, efficiency, matrix, zero_shot
-from askew.workflows.methods import METHODS, RECIPES, Ground
+from askew.workflows.methods import METHODS, RECIPES, Asker, Ground, Lesson, Method
+from askew.workflows.score_store import ScoreStore, print_of
 from askew.workflows.two_encoders import TwoEncoders
 
 COUNT, QUERIES, LATENT = 120, 60, 6
@@ -113,3 +116,41 @@ def test_tokens_of_a_sample_and_of_the_corpus() -> None:
     cost = token_cost(replace(task, texts=texts), sample, count=lambda text: len(text.split()))
     assert cost is not None
     assert (cost.tokens, cost.sampled_tokens, cost.query_tokens, cost.share) == (360, 90, 1, 0.25)
+
+
+def test_a_run_that_was_stopped_goes_on_with_what_it_had(tmp_path: Path) -> None:
+    """Scores come back as they were; a torn line, and scores on other tasks or settings, are measured again."""
+    path, task, fits = tmp_path / "new" / "scores.jsonl", domain(), list[str]()
+
+    def counted(name: str) -> Method:
+        def train(lesson: Lesson) -> Asker:
+            fits.append(name)
+            return METHODS[name](lesson)
+
+        return train
+
+    methods = {name: counted(name) for name in ("align only", "adapt only")}
+
+    def run(of: str) -> list[dict[str, Any]]:
+        store = ScoreStore(path, of)
+        found = efficiency(task, shares=(12,), methods=methods, seeds=(0, 1), store=store)
+        found += matrix([task, domain("b", seed=1)], [["a", "b"]], share=12, methods=methods, store=store)
+        return [{**score.to_json(), "per_query": score.per_query.tolist(), "seconds": None} for score in found]
+
+    of = print_of([task], "settings")
+    first = run(of)
+    assert len(fits) == 6
+    assert run(of) == first
+    assert len(fits) == 6
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    assert run(of) == first
+    assert len(fits) == 7, "the last line alone was measured again"
+    assert run(of) == first
+    assert len(fits) == 7
+    for other in (print_of([task], "others"), print_of([domain(seed=2)], "settings")):
+        assert other != of
+        run(other)
+    assert len(fits) == 19
+    assert run(of) == first
+    assert len(fits) == 19

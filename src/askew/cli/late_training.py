@@ -63,7 +63,7 @@ def train_late(
     encoder_rate: Annotated[float, typer.Option(metavar="RATE", help="Of the tuned layers.")] = 1e-4,
     pull: Annotated[
         float, typer.Option(metavar="WEIGHT", help="How hard ordinary texts are held where they are.", min=0.0)
-    ] = 10.0,
+    ] = 100.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last good checkpoint.")] = False,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="Such as cuda or cpu.  [default: a GPU where there is one]")

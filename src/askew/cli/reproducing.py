@@ -97,7 +97,7 @@ def reproduce(
         done = []
         for name in dict.fromkeys(studies):
             if name == StudyName.ERA:
-                done.append(_era(data or Path(), *chosen, seed, quick, full, not no_recipes, named))
+                done.append(_era(data or Path(), *chosen, seed, quick, full, not no_recipes, output, named))
             elif name == StudyName.NEGATION:
                 done.append(_negation(seed, quick, full, device, named))
             else:
@@ -175,6 +175,7 @@ def _era(
     quick: bool,
     full: bool,
     recipes: bool,
+    output: Path,
     named: Callable[[str], Progress],
 ) -> Study:
     from askew.reproduce.era import era
@@ -188,8 +189,9 @@ def _era(
         )
     asked, told = encoders or ENCODERS
     options: dict[str, Any] = {"sets": sets, "seeds": (seed, seed + 1, seed + 2), "most": None if full else _MOST}
+    options["kept"] = output / "era-scores.jsonl"
     if quick:
         fewer = sets or (("cosqa",) if (data / "cosqa").is_dir() else ())
-        options = {"sets": fewer, "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}
+        options |= {"sets": fewer, "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}
         options |= {"ablations": ("naive top-k",), "rates": ()}
     return era(Protocol(data=data, encoders=(asked, told), recipes=recipes, **options), named=named)

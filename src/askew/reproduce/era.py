@@ -22,6 +22,7 @@ from askew.reproduce.study import Cell, Study, Table
 from askew.workflows.domains import sample_documents, token_cost
 from askew.workflows.efficiency import MEASURES, Score, efficiency, matrix
 from askew.workflows.methods import METHODS, Method, recipe
+from askew.workflows.score_store import ScoreStore
 from askew.workflows.two_encoders import OLD, REINDEXED, TwoEncoders
 
 __all__ = ["Protocol", "era"]
@@ -47,17 +48,18 @@ def era(protocol: Protocol, *, named: Callable[[str], Progress] | None = None) -
         MissingExtraError: recipes are asked for, and the extra ``torch`` is not installed.
     """
     tasks, left_out = protocol.read()
-    curves = _by_domain(tasks, {task.name: _curve(protocol, task, named) for task in tasks})
+    store = protocol.store(tasks)
+    curves = _by_domain(tasks, {task.name: _curve(protocol, task, store, named) for task in tasks})
     tables = [_paper_table(curves)]
     tables += [_curve_table(protocol, name, scores) for name, scores in curves.items()]
     if protocol.recipes:
         tables.append(_gaps_table(protocol, curves))
         if protocol.ablations:
-            tables.append(_ablation_table(protocol, tasks, curves, named))
+            tables.append(_ablation_table(protocol, tasks, curves, store, named))
         if protocol.rates and protocol.decays:
-            tables.append(_sweep_table(protocol, tasks, named))
+            tables.append(_sweep_table(protocol, tasks, store, named))
     if protocol.matrices and len(tasks) > 1:
-        tables += _matrix_tables(protocol, tasks, named)
+        tables += _matrix_tables(protocol, tasks, store, named)
     costs = _cost_table(protocol, tasks)
     return Study(
         name="era",
@@ -75,7 +77,9 @@ def era(protocol: Protocol, *, named: Callable[[str], Progress] | None = None) -
     )
 
 
-def _curve(protocol: Protocol, task: TwoEncoders, named: Callable[[str], Progress] | None) -> list[Score]:
+def _curve(
+    protocol: Protocol, task: TwoEncoders, store: ScoreStore | None, named: Callable[[str], Progress] | None
+) -> list[Score]:
     return efficiency(
         task,
         shares=protocol.shares,
@@ -83,6 +87,7 @@ def _curve(protocol: Protocol, task: TwoEncoders, named: Callable[[str], Progres
         documents=protocol.documents,
         seeds=protocol.seeds,
         device=protocol.device,
+        store=store,
         progress=named(f"{task.name}, by labels") if named else None,
     )
 
@@ -191,11 +196,12 @@ def _ablation_table(
     protocol: Protocol,
     tasks: Sequence[TwoEncoders],
     curves: Mapping[str, Sequence[Score]],
+    store: ScoreStore | None,
     named: Callable[[str], Progress] | None,
 ) -> Table:
     last, whole = protocol.shares[-1], (_THEIRS, "align only, recipe", "adapt only, recipe")
     rows: list[list[Cell]] = [[name, *(_mean(_of(scores, name, last)) for scores in curves.values())] for name in whole]
-    rows += _changed(protocol, tasks, {name: recipe(name) for name in protocol.ablations}, "ablations", named)
+    rows += _changed(protocol, tasks, {name: recipe(name) for name in protocol.ablations}, "ablations", store, named)
     return Table(
         title=f"What the recipe's parts are worth, at {_shown(last)}",
         head=("recipe", *curves),
@@ -205,7 +211,12 @@ def _ablation_table(
     )
 
 
-def _sweep_table(protocol: Protocol, tasks: Sequence[TwoEncoders], named: Callable[[str], Progress] | None) -> Table:
+def _sweep_table(
+    protocol: Protocol,
+    tasks: Sequence[TwoEncoders],
+    store: ScoreStore | None,
+    named: Callable[[str], Progress] | None,
+) -> Table:
     methods = {
         f"rate {rate:g}, decay {decay:g}": recipe(rate=rate, decay=decay)
         for rate in protocol.rates
@@ -214,7 +225,7 @@ def _sweep_table(protocol: Protocol, tasks: Sequence[TwoEncoders], named: Callab
     return Table(
         title=f"The recipe's learning rate and weight decay, at {_shown(protocol.shares[-1])}",
         head=("second stage", *domains_of(tasks)),
-        rows=_changed(protocol, tasks, methods, "rates and decays", named),
+        rows=_changed(protocol, tasks, methods, "rates and decays", store, named),
         note="nDCG@10 on the test queries: a look at how much they matter, not a choice. Published: 1e-05 and 0.0001.",
     )
 
@@ -224,6 +235,7 @@ def _changed(
     tasks: Sequence[TwoEncoders],
     methods: Mapping[str, Method],
     what: str,
+    store: ScoreStore | None,
     named: Callable[[str], Progress] | None,
 ) -> list[list[Cell]]:
     """A row for each method at the largest share."""
@@ -235,6 +247,7 @@ def _changed(
             documents=protocol.documents,
             seeds=protocol.seeds,
             device=protocol.device,
+            store=store,
             progress=named(f"{task.name}, {what}") if named else None,
         )
         for task in tasks
@@ -244,7 +257,10 @@ def _changed(
 
 
 def _matrix_tables(
-    protocol: Protocol, tasks: Sequence[TwoEncoders], named: Callable[[str], Progress] | None
+    protocol: Protocol,
+    tasks: Sequence[TwoEncoders],
+    store: ScoreStore | None,
+    named: Callable[[str], Progress] | None,
 ) -> list[Table]:
     domains = {domain: [task.name for task in held] for domain, held in domains_of(tasks).items()}
     kept = [_OURS, *([_THEIRS] if protocol.recipes else [])]
@@ -258,6 +274,7 @@ def _matrix_tables(
         documents=protocol.documents,
         seed=protocol.seeds[0],
         device=protocol.device,
+        store=store,
         progress=named("over domains") if named else None,
     )
     return [_matrix_table(system, scores, rows, domains) for system in methods]

@@ -13,6 +13,7 @@ from askew.formats import list_encoders, list_tasks
 from askew.workflows.domains import domain_of, read_domain
 from askew.workflows.efficiency import SHARES
 from askew.workflows.methods import METHODS, RECIPES, Method
+from askew.workflows.score_store import ScoreStore, print_of
 from askew.workflows.two_encoders import TwoEncoders
 
 __all__ = ["ENCODERS", "SETS", "Protocol", "domains_of"]
@@ -43,6 +44,7 @@ class Protocol:
         recipes: run what needs torch.
         matrices: run the matrices over sets, where there are several.
         device: where recipes train.
+        kept: a file that scores are added to as they are measured, and taken from by a run that was stopped.
     """
 
     data: Path
@@ -58,6 +60,7 @@ class Protocol:
     recipes: bool = True
     matrices: bool = True
     device: str = "cpu"
+    kept: Path | None = None
 
     @property
     def methods(self) -> dict[str, Method]:
@@ -82,6 +85,12 @@ class Protocol:
         if not tasks:
             raise LabelError("no task has queries enough", where=self.data, remedy="Give 4 judged ones or more")
         return tasks, left_out
+
+    def store(self, tasks: list[TwoEncoders]) -> ScoreStore | None:
+        """Where scores on these tasks are kept, if anywhere."""
+        if self.kept is None:
+            return None
+        return ScoreStore(self.kept, print_of(tasks, self.encoders, self.documents, self.device))
 
     def _names(self) -> list[str]:
         there = list_tasks(self.data)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from askew.data import Dataset, EmbeddingSet, Shares, take_shares
@@ -15,6 +16,7 @@ from askew.protocols import Progress
 from askew.retrieval import search
 from askew.workflows.domains import SAMPLE, pool, pooled_id, sample_documents
 from askew.workflows.methods import METHODS, Asker, Ground, Lesson, Method
+from askew.workflows.score_store import ScoreStore
 from askew.workflows.two_encoders import ALIGNED, OLD, REINDEXED, TwoEncoders
 
 __all__ = ["MEASURES", "SHARES", "Score", "efficiency", "matrix", "zero_shot"]
@@ -86,6 +88,7 @@ def efficiency(
     documents: int = SAMPLE,
     seeds: Sequence[int] = (0,),
     device: str = "cpu",
+    store: ScoreStore | None = None,
     progress: Progress | None = None,
 ) -> list[Score]:
     """Measure methods at several amounts of labels, on the same half of the queries.
@@ -97,6 +100,7 @@ def efficiency(
         documents: that the alignment may take.
         seeds: of the draws.
         device: where recipes train.
+        store: where scores are kept, and found again.
         progress: called with the fits done and to do.
 
     Raises:
@@ -112,7 +116,8 @@ def efficiency(
                 scores += zero_shot(task, parts.test, seed=seed)
             lesson = Lesson(ground, parts.train, parts.validation)
             for name, method in methods.items():
-                scores += _measured(name, method, lesson, [task], {task.name: parts}, share)
+                measure = partial(_measured, name, method, lesson, [task], {task.name: parts}, share)
+                scores += _kept(store, [task.name, name, share, seed], measure)
                 done += 1
                 if progress is not None:
                     progress(done, total)
@@ -128,6 +133,7 @@ def matrix(
     documents: int = SAMPLE,
     seed: int = 0,
     device: str = "cpu",
+    store: ScoreStore | None = None,
     progress: Progress | None = None,
 ) -> list[Score]:
     """Train on some tasks, pooled, and test on every one: out of domain, on one domain, or one adapter for all.
@@ -140,6 +146,7 @@ def matrix(
         documents: of each task that the alignment may take.
         seed: of the draws.
         device: where recipes train.
+        store: where scores are kept, and found again.
         progress: called with the fits done and to do.
 
     Raises:
@@ -156,11 +163,16 @@ def matrix(
             raise ParameterError(f"there are no tasks {unknown}", where="trained_on", remedy=f"There: {there}")
         lesson = _pooled_lesson([known[name] for name in row], parts, documents, seed, device)
         for name, method in methods.items():
-            scores += _measured(name, method, lesson, tasks, parts, share)
+            measure = partial(_measured, name, method, lesson, tasks, parts, share)
+            scores += _kept(store, [list(row), name, share, seed], measure)
             done += 1
             if progress is not None:
                 progress(done, len(trained_on) * len(methods))
     return scores
+
+
+def _kept(store: ScoreStore | None, key: list[Any], measure: Callable[[], list[Score]]) -> list[Score]:
+    return measure() if store is None else store.get(key, measure)
 
 
 def _parted(task: TwoEncoders, share: float, seed: int) -> Shares:

@@ -63,7 +63,7 @@ class LateSettings:
     epochs: int = 32
     batch: int = 32
     temperature: float = 0.5
-    pull: float = 10.0
+    pull: float = 100.0
     ordinary: int = 1000
     judge_every: int = 50
     patience: int = 20
