@@ -36,6 +36,20 @@ def test_documents_are_ranked_by_signed_maxsim(askew: Askew, sides: tuple[Path, 
     assert askew("search", *sides, "--late", "-q").out.splitlines()[0].startswith("q Q0 one 1 1")
 
 
+def test_no_documents_and_two_encoders_are_told(askew: Askew, tmp_path: Path) -> None:
+    def side(name: str, encoder: str | None) -> Path:
+        return write_tokens(TokenEmbeddings(["q"], np.eye(3)[:1], [0, 1], encoder=encoder), tmp_path / name)
+
+    query, document = side("query", "one"), side("document", "two")
+    said = askew("search", query, document, "--late")
+    assert "queries are embedded by 'one' and documents by 'two'" in said.err
+    assert "embedded by" not in askew("search", query, side("unnamed", None), "--late").err
+    unwanted = askew("search", side("unnamed", None), document, "--late", "--without", query, "--json", "--weight", 1)
+    assert "queries are embedded by 'one'" in unwanted.err or unwanted.code
+    empty = write_tokens(TokenEmbeddings.from_list([], []), tmp_path / "empty")
+    assert askew("search", query, empty, "--late", "--json").json() == {"q": []}
+
+
 @pytest.mark.parametrize(
     "extra",
     [("--adapter", "x"), ("--similarity", "cosine"), ("--exclude-self",), ("--bad-rows", "drop"), ("--encoder", "x")],
@@ -91,7 +105,15 @@ def test_without_refuses_what_it_cannot_use(askew: Askew, parts: tuple[Path, Pat
     assert "query 'p': its wanted and its unwanted part are the same" in told
     stranger = write_tokens(TokenEmbeddings(["x"], np.eye(3)[:1], [0, 1]), tmp_path / "stranger")
     assert "1 unwanted part belongs to no query: 'x'" in askew(*late, "--without", stranger).refused(3)
-    assert "there is no such file" in askew(*late, "--without", "gone.npz").refused(3)
+    for gone in ("gone.npz", tmp_path / "gone", "gone.jsonl"):
+        assert "it looks like a path, and there is no such file" in askew(
+            *late, "--without", gone, "--token-encoder", "st:x"
+        ).refused(3)
+    assert "--without: the unwanted text is empty, for 'p', 'q'" in askew(*late, "--without", " ").refused(3)
+    (tmp_path / "empty.jsonl").write_text('{"_id": "q", "text": ""}\n')
+    assert "empty.jsonl: the unwanted text is empty, for 'q'" in askew(
+        *late, "--without", tmp_path / "empty.jsonl"
+    ).refused(3)
     assert "the weight is -1" in askew(*late, "--without", unwanted, "--weight", -1).refused(2)
     assert "nothing is unwanted" in askew(*late, "--weight", 1).refused(2)
     assert "nothing is unwanted" in askew(*late, "--demote").refused(2)
@@ -165,7 +187,6 @@ def test_without_takes_texts_and_says_which_word_excluded(askew: Askew, tmp_path
     assert said[1]["unwanted"] < said[0]["unwanted"] < 0
     assert "the same text is wanted and unwanted, for 'q'" in askew(*late, "--without", "Tools  for writing").refused(3)
     assert "longer than the 256 tokens that the encoder sees" in askew(*late, "--without", "so " * 300).refused(3)
-    assert "1 text is empty" in askew(*late, "--without", " ").refused(3)
 
 
 def test_reproduce_constructions(askew: Askew, tmp_path: Path) -> None:

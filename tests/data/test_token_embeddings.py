@@ -66,6 +66,12 @@ def test_the_peak_is_no_less_than_the_largest_norm(scale: float) -> None:
     assert largest <= peak <= 1.002 * largest
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_flat_matrix_may_be_a_tensor(dtype: str) -> None:
+    tokens: Any = Tensor(np.eye(2), dtype)
+    assert TokenEmbeddings(["a"], tokens, [0, 2]).tokens.tolist() == [[1, 0], [0, 1]]
+
+
 def flat(value: Any = 1.0, **given: Any) -> TokenEmbeddings:
     tokens = np.ones((3, 2))
     tokens[2, 1] = value
@@ -82,20 +88,37 @@ def flat(value: Any = 1.0, **given: Any) -> TokenEmbeddings:
         (lambda: flat(offsets=[0, 2, 2]), EmbeddingError, "run from 0 to 2, and there are 3"),
         (lambda: flat(offsets=[0.0, 2.0, 3.0]), EmbeddingError, "offsets are float64"),
         (lambda: flat(offsets=[0, 3]), EmbeddingError, "of shape \\(2,\\) for 2 ids"),
-        (lambda: flat(weights=[1, np.nan, 1]), EmbeddingError, "1 signs or weights are NaN or infinite, of 'a'"),
-        (lambda: flat(weights=[1, 1]), EmbeddingError, "weights have the shape \\(2,\\)"),
+        (
+            lambda: flat(weights=[1, np.nan, 1]),
+            EmbeddingError,
+            "1 signs or weights are NaN, infinite or above 1e\\+150, of 'a'",
+        ),
+        (lambda: flat(weights=[1, 1]), EmbeddingError, "shape of the weights is \\(2,\\)"),
         (lambda: flat(tokens=np.ones((3, 2), int)), EmbeddingError, "int64"),
         (lambda: TokenEmbeddings(["a", "a"], np.ones((2, 1)), [0, 1, 2]), EmbeddingError, "more than once: 'a'"),
         (lambda: TokenEmbeddings.from_list(["a", "b"], [[[1.0]], [[1.0, 2.0]]]), DimensionError, "'b' have 2 .*'a' 1"),
         (lambda: TokenEmbeddings.from_list(["a"], [[1.0]]), EmbeddingError, "'a': the array has 1 axes"),
-        (lambda: TokenEmbeddings.from_list(["a"], [[[1.0], [1.0, 2.0]]]), EmbeddingError, "do not form an array"),
+        (
+            lambda: TokenEmbeddings.from_list(["a"], [[[1.0], [1.0, 2.0]]]),
+            EmbeddingError,
+            "'a': the rows do not form an",
+        ),
+        (lambda: TokenEmbeddings.from_list(["a"], None), EmbeddingError, "items are a NoneType"),  # type: ignore[arg-type]
+        (lambda: TokenEmbeddings.from_list(["a"], [[[1.0]]], weights=3), EmbeddingError, "weights are a int"),  # type: ignore[arg-type]
+        (lambda: flat(weights=[1e200, 1, 1]), EmbeddingError, "above 1e\\+150, of 'a'"),
+        (lambda: flat(weights=["x", "y", "z"]), EmbeddingError, "weights are str"),
+        (lambda: flat(offsets=[[0], [1, 2]]), EmbeddingError, "do not form an array"),
         (lambda: TokenEmbeddings.from_list(["a"], []), EmbeddingError, "1 ids for 0 items"),
-        (lambda: TokenEmbeddings.from_list(["a"], [[[1.0]]], weights=[[1, 1]]), EmbeddingError, "'a': the weights"),
-        (lambda: TokenEmbeddings.from_padded(["a"], np.ones((1, 2, 3)), [[1]]), EmbeddingError, "mask have the shape"),
+        (
+            lambda: TokenEmbeddings.from_list(["a"], [[[1.0]]], weights=[[1, 1]]),
+            EmbeddingError,
+            "'a': the shape of the weights",
+        ),
+        (lambda: TokenEmbeddings.from_padded(["a"], np.ones((1, 2, 3)), [[1]]), EmbeddingError, "shape of the mask is"),
         (lambda: TokenEmbeddings.from_padded(["a"], np.ones((1, 2, 3)), [[1, 2]]), EmbeddingError, "other values"),
         (lambda: TokenEmbeddings.from_padded(["a"], np.ones((2, 3))), EmbeddingError, "2 axes"),
-        (lambda: flat().masked([True]), EmbeddingError, "mask have the shape \\(1,\\)"),
-        (lambda: flat().masked([[1], [1]]), EmbeddingError, "mask have the shape \\(2, 1\\)"),
+        (lambda: flat().masked([True]), EmbeddingError, "shape of the mask is \\(1,\\)"),
+        (lambda: flat().masked([[1], [1]]), EmbeddingError, "shape of the mask is \\(2, 1\\)"),
         (lambda: flat().tokens_of("z"), MatchError, "'z'"),
     ],
 )
@@ -138,6 +161,13 @@ def test_a_damaged_folder_is_told(tmp_path: Path, file: str, content: str, told:
         read_tokens(folder)
 
 
+@pytest.mark.parametrize("name", ["\n\t", "\ud800"])
+def test_ids_that_could_not_be_read_are_not_written(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FormatError, match="the id"):
+        write_tokens(TokenEmbeddings([name], np.eye(1), [0, 1]), tmp_path / "docs")
+    assert not (tmp_path / "docs").exists()
+
+
 def test_nothing_else_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(OutputError, match="other things than token embeddings"):
@@ -153,6 +183,10 @@ def test_an_npz_of_plain_arrays_is_read(tmp_path: Path) -> None:
     assert (tokens.ids, tokens.lengths.tolist()) == (("a", "b"), [2, 1])
     np.savez(file, ids=["a", "b"], tokens=np.ones((3, 2)))
     with pytest.raises(FormatError, match="holds no 'offsets'"):
+        read_tokens(file)
+    np.save(tmp_path / "one.npy", np.eye(2))
+    (tmp_path / "one.npy").replace(file)
+    with pytest.raises(FormatError, match="one plain array"):
         read_tokens(file)
     file.write_text("x")
     with pytest.raises(FormatError, match="not an npz"):

@@ -75,12 +75,20 @@ def test_search_is_the_top_of_the_whole_ranking(k: int) -> None:
         for name in names
     }
     index = BooleanIndex(documents, terms=TERMS)
-    queries = {f"q{row}": all_of(*(random_clause(rng) for _ in range(rng.integers(1, 5)))) for row in range(30)}
+    clauses = [[random_clause(rng) for _ in range(rng.integers(1, 5))] for _ in range(30)]
+    plain = [[clause for clause in some if not clause.negated] or ["t1"] for some in clauses]  # documents weigh terms
+    queries = {f"q{row}": all_of(*some) for row, some in enumerate(plain)}
     run = index.search(queries, k=k)
     for (query, held, scores), row in zip(run.items(), np.round(index.scores(queries), 9), strict=True):
         ranked = sorted(zip(documents, row, strict=True), key=lambda pair: (-pair[1], pair[0]))[:k]
         assert held == tuple(name for name, _ in ranked), query
         assert scores.tolist() == [score for _, score in ranked]
+
+
+def test_none_of_takes_away_what_the_term_weighs() -> None:
+    index = BooleanIndex({"a": {"x": 0.5, "y": 3.0}, "b": {"x": 1.0}})
+    assert np.allclose(index.scores({"q": all_of("x", none_of("y"))}), [[-1.5, 2.0]])
+    assert BooleanIndex({}).search({"q": all_of("x")}).documents("q") == ()
 
 
 def test_terms_that_no_document_has() -> None:
@@ -101,7 +109,15 @@ def test_terms_that_no_document_has() -> None:
         (lambda: max_or({"a": -1.0}), "not above 0"),
         (lambda: any_of("a", any_of("b")), "neither a term nor"),
         (lambda: any_of(*(none_of(term) for term in TERMS[:9])), "9 of them negated"),
+        (lambda: max_or(["a"]), "max_or: it is"),  # type: ignore[arg-type]
         (lambda: BooleanIndex({"a": {"x": 0.0}}), "document 'a'"),
+        (lambda: BooleanIndex({"a": {"x": "y"}}), "document 'a'"),
+        (lambda: BooleanIndex({"a": "xyz"}), "document 'a': its terms are a str"),
+        (lambda: BooleanIndex({"a": None}), "document 'a': its terms are a NoneType"),  # type: ignore[dict-item]
+        (lambda: BooleanIndex({"a": ["x"]}, most_terms=-1), "most_terms: -1 terms"),
+        (lambda: BooleanIndex({"a": ["x"]}).search({"q": any_of("x")}), "query 'q': .*with all_of"),  # type: ignore[dict-item]
+        (lambda: BooleanIndex({"a": ["x"]}).search(all_of("x")), "queries: "),  # type: ignore[arg-type]
+        (lambda: BooleanIndex({"a": {"x": 0.5}}).scores({"q": all_of(any_of("x", none_of("y")))}), "negated term"),
         (lambda: BooleanIndex({"a": ["x"]}, most_terms=2).scores({"q": Query((any_of(*"xyz"),))}), "has 3 terms"),
         (lambda: BooleanIndex({}, terms=map(str, range(20_000)), most_terms=1000), "no code holds 20,000 terms"),
     ],

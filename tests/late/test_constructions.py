@@ -13,10 +13,12 @@ from scipy import sparse
 
 from askew.data import TokenEmbeddings
 from askew.errors import DimensionError, EmbeddingError, ParameterError
+from askew.formats import read_tokens, write_tokens
 from askew.late import (
     DigitCode,
     OneHotCode,
     choose_code,
+    excluding,
     maxsim,
     search,
     sparse_documents,
@@ -111,7 +113,7 @@ def test_the_choice_takes_the_fewest_dimensions_that_are_exact_enough() -> None:
     assert isinstance(choose_code(30_522, "float32"), OneHotCode)
     for size in (1, 2, 1000, 30_522, 10**7):
         for dtype, tolerance in (("float16", 4e-3), ("float32", 1e-6), ("float64", 1e-12)):
-            code = choose_code(size, dtype)  # type: ignore[arg-type]
+            code = choose_code(size, dtype)
             assert code.error(dtype) <= tolerance  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="within 1e-09 in float16"):
         choose_code(1000, "float16", tolerance=1e-9)
@@ -130,6 +132,26 @@ def test_empty_vectors_score_nothing() -> None:
     none, some = sparse.csr_array((1, 9)), sparse.csr_array([[0.0] * 8 + [2.0]])
     for queries, documents in ((none, some), (some, none), (none, none)):
         assert maxsim(sparse_queries(["q"], queries), sparse_documents(["d"], documents)).tolist() == [[0.0]]
+
+
+def test_two_codes_do_not_meet(tmp_path: Path) -> None:
+    wide = np.zeros((1, 1001))
+    wide[0, [3, 500, 999]] = 1
+    queries = sparse_queries(["q"], sparse.csr_array(wide[:, :1000]), dtype="float64")  # base 10
+    documents = sparse_documents(["d"], sparse.csr_array(wide), dtype="float64")  # base 11
+    kept = read_tokens(write_tokens(documents, tmp_path / "docs"))
+    for other in (documents, documents.take(["d"]), documents.masked(np.ones(4)), kept):
+        with pytest.raises(
+            EmbeddingError, match="3 digits of base 10 in sparse query vectors, and 3 digits of base 11"
+        ):
+            maxsim(queries, other)
+    with pytest.raises(EmbeddingError, match="one dtype"):
+        search(sparse_queries(["q"], sparse.csr_array(wide)), documents)
+    with pytest.raises(EmbeddingError, match="base 11"):
+        excluding(sparse_queries(["d"], sparse.csr_array(wide[:, :1000]), dtype="float64"), documents)
+    code = choose_code(1001, "float64")
+    queries = sparse_queries(["q"], sparse.csr_array(wide[:, :1000]), code=code, dtype="float64")
+    assert maxsim(queries, documents) == pytest.approx(3)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5, 20])
@@ -156,7 +178,16 @@ def test_no_single_vectors_of_d_dimensions_keep_d_plus_one_basis_vectors_apart(d
 @pytest.mark.parametrize(
     ("make", "kind", "told"),
     [
-        (lambda: sparse_queries(["q"], sparse.csr_array([[np.nan]])), EmbeddingError, "NaN or infinite"),
+        (lambda: sparse_queries(["q"], sparse.csr_array([[np.nan]])), EmbeddingError, "of 'q' hold NaN or infinite"),
+        (lambda: sparse_queries(["q"], np.array([1.0, 0.0])), EmbeddingError, "of shape \\(2,\\)"),  # type: ignore[arg-type]
+        (lambda: sparse_queries(["q"], None), EmbeddingError, "object"),  # type: ignore[arg-type]
+        (lambda: sparse_queries(["q"], sparse.csr_array([[1j]])), EmbeddingError, "complex128"),
+        (lambda: sparse_queries(["p", "q"], sparse.csr_array([[1.0]])), EmbeddingError, "2 ids for 1 vectors"),
+        (lambda: sparse_queries(["q"], sparse.csr_array([[1e-6, 1]]), dtype="float16"), EmbeddingError, "small.*'q'"),
+        (lambda: sparse_queries(["q"], sparse.csr_array([[1e-46, 1]])), EmbeddingError, "too small for float32.*'q'"),
+        (lambda: sparse_documents(["d"], sparse.csr_array([[1e-39, 1]])), EmbeddingError, "too small for float32.*'d'"),
+        (lambda: choose_code(9, "int8"), ParameterError, "int8"),
+        (lambda: choose_code(2.5), ParameterError, "2.5 ids"),  # type: ignore[arg-type]
         (lambda: sparse_documents(["d"], sparse.csr_array((1, 9)), code=DigitCode(8, 1)), DimensionError, "tells 8"),
         (lambda: sparse_documents(["d"], sparse.csr_array([[1e9]]), dtype="float16"), EmbeddingError, "'d'"),
         (lambda: sparse_documents(["d"], sparse.csr_array([[1.0]]), dtype="int8"), ParameterError, "int8"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from askew.data import Run, TokenEmbeddings
 from askew.errors import AskewError, DimensionError, EmbeddingError, MatchError, ParameterError
 from askew.late import MaxSimScorer, explain, maxsim, maxsim_pairs, search
-from askew.linalg import row_dots, tree_sum
+from askew.linalg import blas_threads, row_dots, tree_sum
 from askew.linalg.fixed import Float64Array
 from askew.retrieval import rerank
 
@@ -275,6 +276,23 @@ def test_documents_without_tokens_come_last_by_id() -> None:
     assert none.documents("q") == ("a",)
 
 
+def test_no_documents_are_no_answer() -> None:
+    empty = TokenEmbeddings.from_list([], [])
+    assert [(query, held) for query, held, _ in search(items([[1.0]]), empty).items()] == [("x0", ())]
+    assert list(search(empty, empty).items()) == []
+    assert maxsim(items([[1.0]]), empty).shape == (1, 0)
+
+
+def test_searches_at_once_leave_the_threads_of_the_process() -> None:
+    rng = np.random.default_rng(4)
+    documents = items(*rng.normal(size=(200, 50, 16)))
+    queries = items(rng.normal(size=(8, 16)))
+    with threadpool_limits(2), engine("blas"), ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: search(queries, documents, k=3, budget=2**18).documents("x0"), range(24)))
+        assert blas_threads() == 2
+    assert set(found) == {search(queries, documents, k=3).documents("x0")}
+
+
 def test_a_constant_corpus_is_settled_in_parts() -> None:
     documents = TokenEmbeddings([f"{row:05}" for row in range(9000)], np.ones((9000, 2)), np.arange(9001))
     run = search(TokenEmbeddings(["q"], [[1.0, 1.0]], [0, 1]), documents, k=5)
@@ -303,7 +321,12 @@ def test_two_stages_give_the_documents_of_the_first_in_the_order_of_the_second()
         (lambda: maxsim(items([]), items([[1.0]])), EmbeddingError, "1 query has no tokens: 'x0'"),
         (lambda: maxsim(items([[1e149]]), items([[1e149]]), mean=True), AskewError, ""),
         (lambda: maxsim(items([[1e149]], weights=[[1e9]]), items([[1e149]])), EmbeddingError, "could overflow"),
-        (lambda: search(items([[1.0]]), items([[1.0]]), k=0), ParameterError, "k is 0"),
+        (lambda: search(items([[1.0]]), items([[1.0]]), k=0), ParameterError, "k: 0 documents"),
+        (lambda: search(items([[1.0]]), items([[1.0]]), k=1.5), ParameterError, "k: 1.5 documents"),  # type: ignore[arg-type]
+        (lambda: search(items([[1.0]]), items([[1.0]]), budget=0), ParameterError, "budget: 0 bytes"),
+        (lambda: search(np.eye(2), items([[1.0]])), ParameterError, "queries: it is a ndarray.*from_list"),  # type: ignore[arg-type]
+        (lambda: maxsim(items([[1.0]]), np.eye(2)), ParameterError, "documents: .*from_padded"),  # type: ignore[arg-type]
+        (lambda: MaxSimScorer(np.eye(2), items([[1.0]])), ParameterError, "from_list"),  # type: ignore[arg-type]
         (lambda: maxsim_pairs(items([[1.0]]), items([[1.0]]), [("x0", "y")]), MatchError, "'y'"),
     ],
 )

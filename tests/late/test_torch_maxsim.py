@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from askew.data import TokenEmbeddings
-from askew.errors import DimensionError, EmbeddingError, MissingExtraError
+from askew.errors import DimensionError, EmbeddingError, MissingExtraError, ParameterError
 from askew.late import TorchMaxSim, maxsim, search
 
 
@@ -66,6 +66,23 @@ def test_tokens_far_from_length_one_are_brought_near(scale: float) -> None:
     assert [mine.documents(query) for query in queries.ids] == [theirs.documents(query) for query in queries.ids]
 
 
+def test_denormal_tokens_are_scored_as_they_are_without_torch() -> None:
+    pytest.importorskip("torch")
+    documents = TokenEmbeddings(["a", "b"], np.array([[1e-40, 0], [0, 2e-40]], np.float32), [0, 1, 2])
+    query = TokenEmbeddings(["q"], np.eye(2, dtype=np.float32), [0, 2])
+    held = TorchMaxSim(documents, device="cpu")
+    assert np.array_equal(held.scores(query), maxsim(query, documents))
+    assert held.search(query).documents("q") == ("b", "a")
+
+
+def test_no_documents_are_no_answer() -> None:
+    pytest.importorskip("torch")
+    queries, documents = drawn(9, "float32", weights=False, copies=False)
+    held = TorchMaxSim(documents.take([]), device="cpu")
+    assert held.search(queries).documents("q0") == ()
+    assert held.scores(queries).shape == (6, 0)
+
+
 def test_low_precision_that_was_set_outside_is_not_used_and_is_left_as_it_was() -> None:
     torch = pytest.importorskip("torch")
     queries, documents = drawn(7, "float32", weights=False, copies=False)
@@ -83,7 +100,11 @@ def test_low_precision_that_was_set_outside_is_not_used_and_is_left_as_it_was() 
 def test_what_cannot_be_scored_is_told_and_torch_is_asked_for_by_its_extra(monkeypatch: Any) -> None:
     pytest.importorskip("torch")
     documents = drawn(9, "float32", weights=False, copies=False)[1]
+    with pytest.raises(ParameterError, match="no device 'nowhere'"):
+        TorchMaxSim(documents, device="nowhere")
     held = TorchMaxSim(documents, device="cpu")
+    with pytest.raises(ParameterError, match="from_list"):
+        held.search(np.eye(24))  # type: ignore[arg-type]
     with pytest.raises(DimensionError, match="have 2 dimensions"):
         held.search(TokenEmbeddings(["q"], [[1.0, 0.0]], [0, 1]))
     with pytest.raises(EmbeddingError, match="no tokens: 'q'"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -104,3 +106,28 @@ def test_one_thread_holds_inside_and_gives_back_after() -> None:
         with one_thread():
             assert set(counts()) <= {1}
         assert counts() == before
+
+
+@pytest.mark.parametrize("owner", ["main", "worker"])
+def test_the_last_of_blocks_that_overlap_gives_back(owner: str) -> None:
+    def counts() -> list[int]:
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    def limited() -> list[int]:
+        with threadpool_limits(limits=2, user_api="blas"):
+            before = counts()
+            first, second = one_thread(), one_thread()
+            with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+                one.submit(first.__enter__).result()
+                other.submit(second.__enter__).result()
+                one.submit(first.__exit__, None, None, None).result()
+                assert set(counts()) <= {1}
+                other.submit(second.__exit__, None, None, None).result()
+            assert counts() == before
+        return before
+
+    if owner == "main":
+        limited()
+    else:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(limited).result()

@@ -13,7 +13,7 @@ from askew.linalg.fixed import BoolArray, IntArray
 __all__ = ["as_mask", "number_differs", "plain_array", "running_count", "shape_differs", "token_places"]
 
 
-def plain_array(value: Any) -> npt.NDArray[Any]:
+def plain_array(value: Any, where: object = None) -> npt.NDArray[Any]:
     """A numpy array of what may be a tensor on some device, of a type that numpy lacks, under a gradient."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
@@ -22,7 +22,9 @@ def plain_array(value: Any) -> npt.NDArray[Any]:
     try:
         return np.asarray(value)
     except ValueError as error:
-        raise EmbeddingError(f"the rows do not form an array ({error})", remedy="Give rows of one length") from None
+        raise EmbeddingError(
+            f"the rows do not form an array ({error})", where=where, remedy="Give rows of one length"
+        ) from None
 
 
 def as_mask(value: npt.ArrayLike, shape: tuple[int, ...], where: object) -> BoolArray:
@@ -31,7 +33,7 @@ def as_mask(value: npt.ArrayLike, shape: tuple[int, ...], where: object) -> Bool
     Raises:
         EmbeddingError: another shape, or other values than true, false, 1 and 0.
     """
-    mask = plain_array(value)
+    mask = plain_array(value, where)
     if mask.shape != shape:
         raise shape_differs("mask", mask.shape, shape, where)
     if mask.dtype.kind not in "biuf" or not np.all((mask == 0) | (mask == 1)):
@@ -67,4 +69,6 @@ def number_differs(what: str, ids: int, where: object) -> EmbeddingError:
 
 def shape_differs(what: str, held: tuple[int, ...], wanted: tuple[int, ...], where: object) -> EmbeddingError:
     """The error for masks or weights that do not fit their tokens."""
-    return EmbeddingError(f"the {what} have the shape {held}, and the tokens {wanted}", where=where, remedy="Fit them")
+    return EmbeddingError(
+        f"the shape of the {what} is {held}, and that of the tokens {wanted}", where=where, remedy="Fit them"
+    )

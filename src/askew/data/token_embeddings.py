@@ -38,6 +38,7 @@ class TokenEmbeddings:
         offsets: (m + 1,) integers from 0 to T that never fall.
         weights: (T,) a sign or weight for each token, in Signed MaxSim; all 1 where None.
         encoder: the name of the encoder that made them, if known.
+        code: the name of the code of indices, where they stand for sparse vectors (`askew.late.sparse_queries`).
         source: what to call them in messages, such as a path.
 
     Raises:
@@ -57,12 +58,14 @@ class TokenEmbeddings:
         *,
         weights: npt.ArrayLike | None = None,
         encoder: str | None = None,
+        code: str | None = None,
         source: object = None,
     ) -> None:
         self.source = source if source is not None else "token embeddings"
         self.ids: tuple[str, ...] = as_ids(ids)
-        self.tokens: FloatArray = as_matrix(tokens, self.source)
-        self.encoder = encoder
+        tensor = hasattr(tokens, "detach")
+        self.tokens: FloatArray = as_matrix(plain_array(tokens, self.source) if tensor else tokens, self.source)
+        self.encoder, self.code = encoder, code
         if len(self._rows) != len(self.ids):
             twice = repeated(self.ids)
             raise EmbeddingError(
@@ -82,6 +85,7 @@ class TokenEmbeddings:
         *,
         weights: Iterable[npt.ArrayLike] | None = None,
         encoder: str | None = None,
+        code: str | None = None,
         source: object = None,
     ) -> TokenEmbeddings:
         """From one (tokens, d) matrix an item, as most multi-vector encoders give them.
@@ -92,6 +96,7 @@ class TokenEmbeddings:
                 numpy arrays. ``[]`` is an item without tokens.
             weights: m sequences of a weight a token, or None.
             encoder: the encoder's name.
+            code: as for the class.
             source: what to call them in messages.
 
         Raises:
@@ -103,9 +108,11 @@ class TokenEmbeddings:
         """
         where = source if source is not None else "token embeddings"
         names = as_ids(ids)
-        matrices = [plain_array(item) for item in items]
-        if len(matrices) != len(names):
-            raise number_differs(f"{len(matrices):,} items", len(names), where)
+        _check_listed(items, "items", where)
+        given = list(items)
+        if len(given) != len(names):
+            raise number_differs(f"{len(given):,} items", len(names), where)
+        matrices = [plain_array(item, f"{where}, {name!r}") for name, item in zip(names, given, strict=True)]
         kept = [_item(matrix, name, where) for matrix, name in zip(matrices, names, strict=True)]
         filled = [(matrix, name) for matrix, name in zip(kept, names, strict=True) if len(matrix)]
         for matrix, name in filled:
@@ -118,8 +125,10 @@ class TokenEmbeddings:
                 )
         lengths = [len(matrix) for matrix in kept]
         flat = np.concatenate([matrix for matrix, _ in filled]) if filled else np.empty((0, 1), np.float32)
+        if weights is not None:
+            _check_listed(weights, "weights", where)
         held = None if weights is None else _joined_weights(list(weights), lengths, names, where)
-        return cls(names, flat, running_count(lengths), weights=held, encoder=encoder, source=source)
+        return cls(names, flat, running_count(lengths), weights=held, encoder=encoder, code=code, source=source)
 
     @classmethod
     def from_padded(
@@ -249,6 +258,7 @@ class TokenEmbeddings:
             offsets,
             weights=weights,
             encoder=self.encoder,
+            code=self.code,
             source=self.source,
         )
 
@@ -275,7 +285,13 @@ class TokenEmbeddings:
         kept = np.concatenate([[0], np.cumsum(keep)])[self.offsets]
         weights = None if self.weights is None else self.weights[keep]
         return TokenEmbeddings(
-            self.ids, self.tokens[keep], kept, weights=weights, encoder=self.encoder, source=self.source
+            self.ids,
+            self.tokens[keep],
+            kept,
+            weights=weights,
+            encoder=self.encoder,
+            code=self.code,
+            source=self.source,
         )
 
     def _owners(self, tokens: IntArray) -> str:
@@ -284,7 +300,7 @@ class TokenEmbeddings:
         return name_some([self.ids[row] for row in rows])
 
     def _as_offsets(self, values: npt.ArrayLike) -> IntArray:
-        held = np.asarray(values)
+        held = plain_array(values, self.source)
         if held.ndim != 1 or len(held) != len(self.ids) + 1 or (held.size and held.dtype.kind not in "iu"):
             raise EmbeddingError(
                 f"the offsets are {held.dtype.name} of shape {held.shape} for {len(self.ids):,} ids",
@@ -308,14 +324,18 @@ class TokenEmbeddings:
         return offsets
 
     def _as_weights(self, values: npt.ArrayLike) -> Float64Array:
-        held = plain_array(values)
-        if held.shape != (len(self.tokens),) or held.dtype.kind not in "fiub":
+        held = plain_array(values, self.source)
+        if held.dtype.kind not in "fiub":
+            raise EmbeddingError(
+                f"the weights are {held.dtype.name}", where=self.source, remedy="Give a real number a token"
+            )
+        if held.shape != (len(self.tokens),):
             raise shape_differs("weights", held.shape, (len(self.tokens),), self.source)
         weights = held.astype(np.float64)
         bad = np.flatnonzero(~np.isfinite(weights) | (np.abs(weights) > _LARGEST_NORM))
         if len(bad):
             raise EmbeddingError(
-                f"{len(bad):,} signs or weights are NaN or infinite, of {self._owners(bad)}",
+                f"{len(bad):,} signs or weights are NaN, infinite or above {_LARGEST_NORM:g}, of {self._owners(bad)}",
                 where=self.source,
                 remedy="Give every token a finite weight",
             )
@@ -351,12 +371,17 @@ def _item(matrix: npt.NDArray[Any], name: str, where: object) -> FloatArray:
     return as_matrix(matrix, f"{where}, {name!r}")
 
 
+def _check_listed(values: object, what: str, where: object) -> None:
+    if not isinstance(values, Iterable):
+        raise EmbeddingError(f"the {what} are a {type(values).__name__}", where=where, remedy="Give one an id")
+
+
 def _joined_weights(
     weights: Sequence[npt.ArrayLike], lengths: Sequence[int], names: Sequence[str], where: object
 ) -> npt.NDArray[Any]:
     if len(weights) != len(names):
         raise number_differs(f"{len(weights):,} sequences of weights", len(names), where)
-    held = [plain_array(values) for values in weights]
+    held = [plain_array(values, f"{where}, {name!r}") for values, name in zip(weights, names, strict=True)]
     for values, length, name in zip(held, lengths, names, strict=True):
         if values.shape != (length,):
             raise shape_differs("weights", values.shape, (length,), f"{where}, {name!r}")

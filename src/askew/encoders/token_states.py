@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from askew._blocks import blocks
+from askew._checks import check_kind
 from askew._extras import require
 from askew.data import Finding, TokenEmbeddings
 from askew.encoders._models import (
@@ -101,7 +104,7 @@ class TokenStateEncoder:
 
     def __init__(
         self,
-        model: str,
+        model: str | PathLike[str],
         *,
         name: str | None = None,
         batch: int = 32,
@@ -110,6 +113,8 @@ class TokenStateEncoder:
         document_prompt: str | None = None,
         special_tokens: bool = True,
     ) -> None:
+        check_kind(model, (str, PathLike), "model", "Name a folder, or a model on the hub")
+        model = os.fspath(model)
         self.name = (name or Path(model).name or model).strip()
         if batch < 1:
             raise ParameterError(f"the batch is {batch}", where="batch", remedy="Ask for at least one text at once")
@@ -161,9 +166,12 @@ class TokenStateEncoder:
             kind: whose prompt, and in a `MultiVectorEncoder` whose rules.
 
         Raises:
+            InputError: there is no text.
             EncoderError: the model has no token states.
         """
         torch = require("torch", extra="sentence-transformers", purpose="token states")
+        if not len(texts):
+            raise InputError("there is no text", where=self.name, remedy="Give at least one")
         features = self._features(list(texts), kind)
         first, *others = self.model
         features = first(features)

@@ -1,7 +1,7 @@
 """Token embeddings as a folder: a mapped matrix, its layout, and a JSON manifest.
 
     TOKENS/
-      manifest.json            format, counts, type, encoder, the ids
+      manifest.json            format, counts, type, encoder, code, the ids
       tokens.safetensors       the (T, d) matrix, mapped when it is read
       layout.safetensors       offsets, (m + 1,) int64, and weights, (T,) float64, where there are any
 
@@ -23,7 +23,7 @@ import safetensors.numpy
 from askew._atomic import writing_folder
 from askew.data import TokenEmbeddings
 from askew.errors import FormatError, name_some
-from askew.formats._json import id_list
+from askew.formats._json import id_list, json_id
 from askew.formats._manifest import MANIFEST, FolderKind
 from askew.formats._tensors import map_tensor, write_tensor
 from askew.formats.text import unreadable
@@ -57,6 +57,7 @@ def write_tokens(tokens: TokenEmbeddings, path: str | PathLike[str]) -> Path:
 
     Raises:
         OutputError: it cannot be written, or something else stands there.
+        FormatError: an id holds what no list of ids can, such as a line ending, and could not be read again.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as home:
@@ -66,6 +67,8 @@ def write_tokens(tokens: TokenEmbeddings, path: str | PathLike[str]) -> Path:
     """
     folder = Path(path)
     _KIND.refuse_foreign(folder)
+    for name in tokens.ids:  # what could not be read is not written
+        json_id(name, str(tokens.source))
     layout: dict[str, Any] = {"offsets": tokens.offsets}
     if tokens.weights is not None:
         layout["weights"] = tokens.weights
@@ -77,6 +80,7 @@ def write_tokens(tokens: TokenEmbeddings, path: str | PathLike[str]) -> Path:
         "dim": tokens.dim,
         "dtype": tokens.dtype.name,
         "encoder": tokens.encoder,
+        "code": tokens.code,
         "weights": tokens.weights is not None,
         "ids": list(tokens.ids),
     }
@@ -104,7 +108,7 @@ def read_tokens(path: str | PathLike[str]) -> TokenEmbeddings:
     manifest = _KIND.read(folder)
     layout = _KIND.read_tensors(folder, manifest)
     held = map_tensor(folder / _TOKENS)
-    encoder = manifest.get("encoder")
+    encoder, code = (manifest.get(key) for key in ("encoder", "code"))
     if held.matrix.shape != (manifest.get("tokens"), manifest.get("dim")) or "offsets" not in layout:
         raise FormatError("the manifest and the tensors do not fit", where=folder / MANIFEST, remedy=_KIND.again)
     return TokenEmbeddings(
@@ -113,6 +117,7 @@ def read_tokens(path: str | PathLike[str]) -> TokenEmbeddings:
         layout["offsets"],
         weights=layout.get("weights"),
         encoder=encoder if isinstance(encoder, str) else None,
+        code=code if isinstance(code, str) else None,
         source=folder,
     )
 
@@ -125,7 +130,10 @@ def is_token_folder(path: str | PathLike[str]) -> bool:
 def _packed(path: Path) -> TokenEmbeddings:
     names = ("ids", "tokens", "offsets", "weights")
     try:
-        with np.load(path, allow_pickle=False) as held:
+        held = np.load(path, allow_pickle=False)
+        if isinstance(held, np.ndarray):
+            raise FormatError("it is one plain array, and no npz", where=path, remedy=_KIND.again)
+        with held:
             arrays = {name: held[name] for name in names if name in held.files}
     except OSError as error:
         raise unreadable(path, error) from error

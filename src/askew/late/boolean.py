@@ -7,6 +7,10 @@ answers a whole clause: its product is w_t at each of the clause's terms, whiche
 less at any other, so the maximum is that of the weights of the terms present (*weighted Max-OR*): several
 synonyms count once. With weights of 1 the score of a query is the number of clauses that hold.
 
+The terms of a document may weigh v: then a clause counts the heaviest w_t·v_t present, and `none_of` takes away as
+much. A negated term within a clause is for documents without weights. Scores err by rounding in float64 alone, of
+which no bound is stated; a search rounds them to 1e-9.
+
 A clause may hold negated terms too, A ∨ ¬B = [B ≠ ∅] + Σ_{S ⊆ B} (-1)^|S| OR(A ∪ S): 2^|B| tokens of sign ±1
 and a constant. `none_of` is one token of sign -1 and a constant. The constants are added to the scores.
 """
@@ -20,6 +24,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from askew._checks import check_count, check_kind, is_number
 from askew.data import Run, TokenEmbeddings
 from askew.data.ids import as_id
 from askew.data.ragged import running_count
@@ -129,7 +134,7 @@ def none_of(*terms: str) -> Clause:
     """
     if not terms:
         raise ParameterError("the clause has no terms", where="none_of", remedy="Give at least one")
-    return Clause(tuple((as_id(term), 1.0) for term in dict.fromkeys(terms)), absent=True)
+    return Clause(tuple((term, 1.0) for term in dict.fromkeys(map(as_id, terms))), absent=True)
 
 
 def max_or(weights: Mapping[str, float]) -> Clause:
@@ -138,7 +143,8 @@ def max_or(weights: Mapping[str, float]) -> Clause:
     Raises:
         ParameterError: there are no terms, or a weight is not above 0.
     """
-    if not weights or any(not 0 < weight < np.inf for weight in weights.values()):
+    check_kind(weights, Mapping, "max_or", "Give term → weight")
+    if not weights or any(not is_number(weight) or not 0 < weight < np.inf for weight in weights.values()):
         raise ParameterError("a weight is not above 0", where="max_or", remedy="Give terms with weights above 0")
     return Clause(tuple((as_id(term), float(weight)) for term, weight in weights.items()))
 
@@ -167,10 +173,13 @@ class BooleanIndex:
         terms: Iterable[str] = (),
         most_terms: int = 8,
     ) -> None:
+        check_kind(documents, Mapping, "documents", "Give document id → its terms")
+        check_count(most_terms, "terms", least=1, where="most_terms")
         held = {name: _weighted(found, name) for name, found in documents.items()}
         known = dict.fromkeys(chain(chain.from_iterable(held.values()), (as_id(term) for term in terms)))
         self.places = {term: place for place, term in enumerate(known)}
         self.most_terms = most_terms
+        self.weighted = any(weight != 1 for terms in held.values() for weight in terms.values())
         self.code = _clause_code(max(1, len(self.places)), most_terms)
         self.documents = self._document_tokens(held)
 
@@ -178,8 +187,18 @@ class BooleanIndex:
         """Query tokens, and the constant to add to each query's scores: (n,).
 
         Raises:
-            ParameterError: a clause has more terms than the index was made for.
+            ParameterError: a clause has more terms than the index was made for, or a negated one where documents
+                have weights; a query is none.
         """
+        check_kind(queries, Mapping, "queries", "Give query id → all_of(...)")
+        for name, query in queries.items():
+            check_kind(query, Query, f"query {name!r}", "Make it with all_of")
+            if self.weighted and any(clause.negated for clause in query.clauses):
+                raise ParameterError(
+                    "a clause has a negated term, and terms of the documents have weights",
+                    where=f"query {name!r}",
+                    remedy="Give the documents plain sets of terms, or make none_of a clause of its own",
+                )
         made = [self._query_tokens(query) for query in queries.values()]
         tokens = TokenEmbeddings.from_list(
             queries, [rows for rows, _, _ in made], weights=[signs for _, signs, _ in made], source="Boolean queries"
@@ -250,8 +269,12 @@ class BooleanIndex:
 
 
 def _weighted(terms: Iterable[str] | Mapping[str, float], name: str) -> dict[str, float]:
+    if isinstance(terms, str) or not isinstance(terms, Iterable):
+        raise ParameterError(
+            f"its terms are a {type(terms).__name__}", where=f"document {name!r}", remedy="Give a list of them"
+        )
     held = dict(terms) if isinstance(terms, Mapping) else dict.fromkeys(terms, 1.0)
-    if any(not 0 < weight < np.inf for weight in held.values()):
+    if any(not is_number(weight) or not 0 < weight < np.inf for weight in held.values()):
         raise ParameterError("a term's weight is not above 0", where=f"document {name!r}", remedy="Leave the term out")
     return {as_id(term): float(weight) for term, weight in held.items()}
 

@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from askew._checks import is_whole
 from askew.errors import ParameterError
 from askew.linalg.fixed import Float64Array, FloatArray, IntArray
 
@@ -61,6 +62,11 @@ class DigitCode:
         return _root(self.size, self.digits)
 
     @property
+    def name(self) -> str:
+        """What two codes share if their vectors are the same."""
+        return f"{self.digits} digits of base {self.base}"
+
+    @property
     def dim(self) -> int:
         """T + 2."""
         return self.digits + 2
@@ -79,6 +85,8 @@ class DigitCode:
 
     def error(self, dtype: DType) -> float:
         """A bound of |score - ⟨u, v⟩| / Σ|u_i v_i|; good while it is below 1, since no other id wins then.
+
+        It holds while entries are normal numbers of the type, and products of float64.
 
         Each entry of both vectors is rounded once or twice, to u of its type, and the products of their
         sizes sum to at most 1 + 4c‖x‖² of u·v, where ‖x‖² ≤ t·⌈(B - 1)/2⌉².
@@ -131,6 +139,11 @@ class OneHotCode:
         return self.digits - 1
 
     @property
+    def name(self) -> str:
+        """What two codes share if their vectors are the same."""
+        return f"one-hot words of {self.digits} digits over {self.prime} elements"
+
+    @property
     def dim(self) -> int:
         """q² + 1."""
         return self.prime**2 + 1
@@ -157,19 +170,23 @@ class OneHotCode:
         return np.hstack([words, np.ones((len(words), 1))]) * _column(weights)
 
     def error(self, dtype: DType) -> float:
-        """A bound of |score - ⟨u, v⟩| / Σ|u_i v_i|: sizes of products sum to (q + t)/(q - t) of u·v."""
+        """A bound of |score - ⟨u, v⟩| / Σ|u_i v_i|: sizes of products sum to (q + t)/(q - t) of u·v.
+
+        It holds while entries are normal numbers of the type, and products of float64.
+        """
         reach = (self.prime + self.digits) / (self.prime - self.digits)
         return reach * _entry_error(self.dim, dtype)
 
     def holds(self, dtype: DType) -> bool:
-        """Whether weights from 0.001 to 10 stay in the range of the type: always."""
-        return 10 * self.prime < float(np.finfo(dtype).max)
+        """Whether weights from 0.001 to 10 stay in the range of the type."""
+        least = 0.001 / (self.prime - self.digits)
+        return least >= float(np.finfo(dtype).tiny) and 10 * self.prime < float(np.finfo(dtype).max)
 
 
 Code: TypeAlias = DigitCode | OneHotCode
 
 
-def choose_code(size: int, dtype: DType = "float32", *, tolerance: float | None = None) -> Code:
+def choose_code(size: int, dtype: npt.DTypeLike = "float32", *, tolerance: float | None = None) -> Code:
     """The code of fewest dimensions whose error bound is within a tolerance.
 
     Args:
@@ -185,6 +202,7 @@ def choose_code(size: int, dtype: DType = "float32", *, tolerance: float | None 
     (DigitCode(size=1000, digits=1), 122)
     """
     _check_size(size, 1)
+    dtype = as_dtype(dtype)
     wanted = _TOLERANCE[dtype] if tolerance is None else tolerance
     able = [code for code in _codes(size) if code.holds(dtype) and code.error(dtype) <= wanted]
     if not able:
@@ -202,10 +220,14 @@ def as_dtype(dtype: npt.DTypeLike) -> DType:
     Raises:
         ParameterError: it is another type.
     """
+    try:
+        said = np.dtype(dtype).name
+    except TypeError:
+        said = repr(dtype)
     for name in ("float16", "float32", "float64"):
-        if np.dtype(dtype) == np.dtype(name):
+        if said == name:
             return name
-    raise ParameterError(f"the type is {np.dtype(dtype).name}", where="dtype", remedy="Say float16, float32 or float64")
+    raise ParameterError(f"the type is {said}", where="dtype", remedy="Say float16, float32 or float64")
 
 
 def _codes(size: int) -> Iterator[Code]:
@@ -253,5 +275,7 @@ def _column(weights: npt.ArrayLike) -> FloatArray:
 
 
 def _check_size(size: int, digits: int) -> None:
-    if size < 1 or digits < 1:
-        raise ParameterError(f"{size:,} ids in {digits} digits", where="size", remedy="Give at least one of each")
+    if not is_whole(size) or not is_whole(digits) or size < 1 or digits < 1:
+        raise ParameterError(
+            f"{size} ids in {digits} digits", where="size", remedy="Give whole numbers, at least one of each"
+        )

@@ -11,15 +11,16 @@ about signs, MaxSim cannot: over non-negative routes it never falls below the ze
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from askew.data import TokenEmbeddings
-from askew.data.ragged import running_count
-from askew.errors import DimensionError, EmbeddingError
+from askew.data.ids import as_ids
+from askew.data.ragged import number_differs, plain_array, running_count
+from askew.errors import DimensionError, EmbeddingError, name_some
 from askew.late.codes import Code, as_dtype, choose_code
 from askew.linalg.fixed import Float64Array, IntArray
 
@@ -42,7 +43,8 @@ def sparse_queries(
     Args:
         ids: n ids.
         vectors: (n, N) sparse; every query has a nonzero entry, or gets one zero token.
-        code: how indices become vectors; by default `choose_code` of N and the type.
+        code: how indices become vectors; by default `choose_code` of N and the type, so both sides need the same
+            width and type. Tokens by different codes are refused where they meet.
         dtype: float16, float32 or float64.
         encoder: the encoder's name.
 
@@ -51,7 +53,7 @@ def sparse_queries(
 
     Raises:
         DimensionError: the code is for fewer indices than N.
-        EmbeddingError: entries that are not finite.
+        EmbeddingError: entries that are not finite, or too large or too small for the type; no (n, N) array.
 
     >>> from scipy.sparse import csr_array
     >>> from askew.late import maxsim
@@ -81,7 +83,7 @@ def sparse_documents(
 
     Raises:
         DimensionError: the code is for fewer indices than N.
-        EmbeddingError: entries that are not finite.
+        EmbeddingError: entries that are not finite, or too large or too small for the type; no (n, N) array.
     """
     return _tokens(ids, vectors, code, dtype, encoder, side="document")
 
@@ -127,7 +129,9 @@ def _tokens(
     side: str,
 ) -> TokenEmbeddings:
     stored = as_dtype(dtype)
-    held, places, values = _entries(vectors)
+    source = f"sparse {side} vectors"
+    names = as_ids(ids)
+    held, places, values = _entries(vectors, names, source)
     code = choose_code(held[1], stored) if code is None else code
     if code.size < held[1]:
         raise DimensionError(f"the code tells {code.size:,} indices apart, and the vectors have {held[1]:,}")
@@ -139,21 +143,50 @@ def _tokens(
     own = np.arange(len(values)) + np.cumsum(zeros)[rows]
     tokens = np.zeros((int(offsets[-1]), code.dim), dtype=stored)
     with np.errstate(over="ignore"):  # an infinity is refused by id
-        tokens[own] = encode(places[1], np.abs(values)).astype(stored)
+        exact = encode(places[1], np.abs(values))
+        tokens[own] = exact.astype(stored)
+    least = float(np.finfo(stored).tiny)
+    lost = rows[np.any((exact != 0) & (np.abs(exact) < least), axis=1)]
+    if len(lost):
+        raise EmbeddingError(
+            f"entries are too small for {stored} and this code, of {_named(names, lost)}: coded they fall below "
+            f"{least:.3g}, where bits are lost",
+            where=source,
+            remedy="Scale the vectors up, store a wider type, or leave such entries out",
+        )
     signs = np.ones(len(tokens))
     signs[own] = np.where(values < 0, -1.0, 1.0)
     weights = signs if np.any(signs < 0) else None
-    return TokenEmbeddings(ids, tokens, offsets, weights=weights, encoder=encoder, source=f"sparse {side} vectors")
+    return TokenEmbeddings(names, tokens, offsets, weights=weights, encoder=encoder, code=code.name, source=source)
 
 
-def _entries(vectors: csr_array[Any, Any]) -> tuple[tuple[int, int], tuple[IntArray, IntArray], Float64Array]:
+def _named(names: Sequence[str], rows: IntArray) -> str:
+    return name_some(names[row] for row in dict.fromkeys(rows.tolist()))
+
+
+def _entries(
+    vectors: csr_array[Any, Any], names: Sequence[str], source: str
+) -> tuple[tuple[int, int], tuple[IntArray, IntArray], Float64Array]:
     """Shape, (offsets, indices) and values of the nonzero entries, each index once a row."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 - half a second that dense tokens need not wait for
+    from scipy.sparse import csr_array, issparse  # noqa: PLC0415 - half a second that dense tokens need not wait for
 
-    held: Any = csr_array(vectors).astype(np.float64)  # a copy: what follows is in place
+    given: Any = vectors
+    given = given if issparse(given) else plain_array(given, source)
+    if given.ndim != 2 or given.dtype.kind not in "fiub":
+        raise EmbeddingError(
+            f"they are {given.dtype.name} of shape {given.shape}",
+            where=source,
+            remedy="Give an (n, N) sparse array of real numbers",
+        )
+    if given.shape[0] != len(names):
+        raise number_differs(f"{given.shape[0]:,} vectors", len(names), source)
+    held: Any = csr_array(given).astype(np.float64)  # a copy: what follows is in place
     held.sum_duplicates()
-    if not np.all(np.isfinite(held.data)):
-        raise EmbeddingError("the sparse vectors hold NaN or infinite values", remedy="Encode them again")
-    held.eliminate_zeros()
     rows, columns = held.shape
+    bad = np.repeat(np.arange(rows), np.diff(held.indptr))[~np.isfinite(held.data)]
+    if len(bad):
+        raise EmbeddingError(
+            f"the vectors of {_named(names, bad)} hold NaN or infinite values", where=source, remedy="Encode them again"
+        )
+    held.eliminate_zeros()
     return (rows, columns), (held.indptr.astype(np.int64), held.indices.astype(np.int64)), held.data

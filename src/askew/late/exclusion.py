@@ -21,7 +21,9 @@ import numpy as np
 
 from askew.data import Run, TokenEmbeddings
 from askew.errors import DimensionError, InputError, MatchError, ParameterError, counted, name_some
+from askew.late.given import check_tokens
 from askew.late.maxsim import maxsim_pairs
+from askew.late.prepared import check_codes
 from askew.linalg.fixed import Float64Array
 
 __all__ = ["Demoted", "demote", "excluding"]
@@ -46,12 +48,14 @@ def excluding(wanted: TokenEmbeddings, unwanted: TokenEmbeddings, *, weight: flo
         ParameterError: the weight is not positive, or not finite.
         MatchError: an unwanted part belongs to no query.
         DimensionError: the parts have different dimensions.
+        EmbeddingError: they are sparse vectors by different codes.
         InputError: a part is both wanted and unwanted, or has no positive weight.
 
     >>> wanted, unwanted = TokenEmbeddings(["q"], np.eye(3)[:2], [0, 2]), TokenEmbeddings(["q"], np.eye(3)[2:], [0, 1])
     >>> excluding(wanted, unwanted).weights.tolist()
     [1.0, 1.0, -1.0]
     """
+    check_tokens(wanted=wanted, unwanted=unwanted)
     if not (weight > 0 and math.isfinite(weight)):
         raise ParameterError(f"the weight is {weight}", where="weight", remedy="Give a positive number")
     _match(wanted, unwanted)
@@ -73,7 +77,9 @@ def excluding(wanted: TokenEmbeddings, unwanted: TokenEmbeddings, *, weight: flo
             tokens, signs = np.concatenate([tokens, part]), np.concatenate([signs, -scale * against])
         items.append(tokens)
         weights.append(signs)
-    return TokenEmbeddings.from_list(wanted.ids, items, weights=weights, encoder=wanted.encoder, source=wanted.source)
+    return TokenEmbeddings.from_list(
+        wanted.ids, items, weights=weights, encoder=wanted.encoder, code=wanted.code, source=wanted.source
+    )
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,7 @@ def _match(wanted: TokenEmbeddings, unwanted: TokenEmbeddings) -> None:
             where=unwanted.source,
             remedy="Give them the ids of queries",
         )
+    check_codes(wanted, unwanted)
     if len(wanted.tokens) and len(unwanted.tokens) and wanted.dim != unwanted.dim:
         raise DimensionError(
             f"wanted tokens have {wanted.dim} dimensions and unwanted ones {unwanted.dim}",

@@ -65,6 +65,7 @@ class TokenHead:
             tokens.offsets,
             weights=found if tokens.weights is None else found * tokens.weights,
             encoder=tokens.encoder,
+            code=tokens.code,
             source=tokens.source,
         )
 

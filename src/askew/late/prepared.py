@@ -18,7 +18,7 @@ from askew.linalg import row_norms
 from askew.linalg.fixed import Float64Array, FloatArray, IntArray
 from askew.linalg.scores import to_unit
 
-__all__ = ["Asked", "Block", "Corpus"]
+__all__ = ["Asked", "Block", "Corpus", "check_codes"]
 
 # Below and above these norms a float32 product could leave the normal range: rescale by 2^p first.
 _SMALLEST_SAFE, _LARGEST_SAFE = 1e-12, 1e15
@@ -111,7 +111,7 @@ class Corpus:
 
         Raises:
             DimensionError: they do not meet in one dimension.
-            EmbeddingError: a query has no tokens, or scores could overflow.
+            EmbeddingError: they are sparse vectors by different codes, a query has no tokens, or scores could overflow.
         """
         _check(queries, documents)
         safe = _SMALLEST_SAFE < documents.peak < _LARGEST_SAFE
@@ -163,7 +163,17 @@ def _ascends(rows: IntArray) -> bool:
     return bool(np.all(rows[1:] > rows[:-1]))
 
 
+def check_codes(left: TokenEmbeddings, right: TokenEmbeddings) -> None:
+    """Raise EmbeddingError for sparse vectors by different codes, whose tokens do not meet where indices do."""
+    if left.code is not None and right.code is not None and left.code != right.code:
+        raise EmbeddingError(
+            f"indices are {left.code} in {left.source}, and {right.code} in {right.source}",
+            remedy="Make both from vectors of one width and with one dtype, or give both the same code=",
+        )
+
+
 def _check(queries: TokenEmbeddings, documents: TokenEmbeddings) -> None:
+    check_codes(queries, documents)
     if len(queries.tokens) and len(documents.tokens) and queries.dim != documents.dim:
         raise DimensionError(
             f"the tokens of the queries ({queries.encoder or 'unnamed encoder'}) have {queries.dim} dimensions and "

@@ -12,6 +12,7 @@ import numpy as np
 from askew._blocks import rows_within
 from askew.data import TokenEmbeddings
 from askew.late.fused import Fused
+from askew.late.given import check_budget
 from askew.late.kernels import kernels
 from askew.late.prepared import Asked, Block, Corpus
 from askew.late.routes import Blas, Finder, query_sums
@@ -62,6 +63,7 @@ class Scan:
             DimensionError: they do not meet in one dimension.
             EmbeddingError: a query has no tokens, or scores could overflow.
         """
+        check_budget(budget)
         corpus = Corpus.prepare(queries, documents)
         products = len(queries.tokens) * len(documents.tokens) if products is None else products
         made = kernels(corpus.narrow_type, worth=products * documents.dim >= _WORTH_COMPILING)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from askew._blocks import DEFAULT_BUDGET
 from askew.data import Run, TokenEmbeddings
-from askew.errors import ParameterError
 from askew.late.candidates import Candidates, Final
+from askew.late.given import check_k, check_tokens
 from askew.late.maxsim import maxsim_pairs
 from askew.late.prepared import Asked
 from askew.late.scan import Scan
@@ -52,17 +52,19 @@ def search(
         mean: divide each score by the number of query tokens; the ranking is the same.
         query_mask: as in `TokenEmbeddings.masked`.
         document_mask: likewise.
-        budget: bytes of scratch.
+        budget: bytes of scratch; the floor is as in `askew.late.maxsim`.
 
     Raises:
         DimensionError: queries and documents do not meet in one dimension.
-        EmbeddingError: a query has no tokens, a mask another shape, or scores could overflow.
-        ParameterError: k is below 1.
+        EmbeddingError: a query has no tokens, a mask another shape, or scores could overflow; or both sides are sparse
+            vectors by different codes.
+        ParameterError: k or the budget is no whole number from 1 on, or a side is no TokenEmbeddings.
 
     >>> docs = TokenEmbeddings(["a", "b"], np.eye(3), [0, 2, 3])
     >>> search(TokenEmbeddings(["q"], np.eye(3)[1:], [0, 2]), docs, k=2).documents("q")
     ('a', 'b')
     """
+    check_tokens(queries=queries, documents=documents)
     queries = queries if query_mask is None else queries.masked(query_mask)
     documents = documents if document_mask is None else documents.masked(document_mask)
     rows, scores = best(queries, documents, k, budget=budget)
@@ -88,6 +90,9 @@ class MaxSimScorer:
     queries: TokenEmbeddings
     documents: TokenEmbeddings
     mean: bool = False
+
+    def __post_init__(self) -> None:
+        check_tokens(queries=self.queries, documents=self.documents)
 
     def score(self, query: str, documents: Sequence[str]) -> Float64Array:
         """(r,) scores of some documents for one query.
@@ -137,12 +142,14 @@ def best(
         EmbeddingError: likewise.
         ParameterError: k is below 1.
     """
-    if k < 1:
-        raise ParameterError(f"k is {k}", where="k", remedy="Ask for at least one document")
+    check_tokens(queries=queries)
+    check_k(k)
     scan = Scan.prepare(queries, documents, budget)
     k = min(k, len(documents))
     rows = np.empty((len(queries), k), dtype=np.int64)
     scores = np.empty((len(queries), k))
+    if not k:
+        return rows, scores
     for part, asked in scan.query_blocks():
         found = Candidates(scan, asked, k, partial(_shifted, final, part.start))
         for block, (low, high) in bounds(scan, asked):

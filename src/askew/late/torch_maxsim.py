@@ -17,6 +17,8 @@ import numpy as np
 from askew._blocks import DEFAULT_BUDGET, rows_within
 from askew._extras import require
 from askew.data import Run, TokenEmbeddings
+from askew.errors import ParameterError
+from askew.late.given import check_budget, check_tokens
 from askew.late.prepared import Asked
 from askew.late.scan import Scan
 from askew.late.search import best
@@ -38,6 +40,7 @@ class TorchMaxSim:
 
     Raises:
         MissingExtraError: torch is not installed.
+        ParameterError: torch has no such device.
 
     >>> documents = TokenEmbeddings(["a", "b"], np.eye(2, dtype=np.float32), [0, 1, 2])
     >>> query = TokenEmbeddings(["q"], np.eye(2, dtype=np.float32)[:1], [0, 1], weights=[-1])
@@ -50,8 +53,16 @@ class TorchMaxSim:
         self, documents: TokenEmbeddings, *, device: str | None = None, budget: int = 8 * DEFAULT_BUDGET
     ) -> None:
         self.torch: ModuleType = require("torch", extra="torch", purpose="MaxSim on a device")
+        check_tokens(documents=documents)
+        check_budget(budget)
         self.documents, self.budget = documents, budget
         self.device = device or ("cuda" if self.torch.cuda.is_available() else "cpu")
+        try:
+            self.torch.empty(0, device=self.device)
+        except (AssertionError, RuntimeError) as error:  # a torch without CUDA asserts
+            raise ParameterError(
+                f"torch has no device {device!r} here", where="device", remedy='Say "cpu", or leave it out'
+            ) from error
         self.tokens = self._there(np.asarray(documents.tokens))
         self.weights = None if documents.weights is None else self._there(documents.weights)
 
@@ -71,6 +82,7 @@ class TorchMaxSim:
             DimensionError: queries and documents do not meet in one dimension.
             EmbeddingError: a query has no tokens, or scores could overflow.
         """
+        check_tokens(queries=queries)
         scan = Scan.prepare(queries, self.documents, self.budget, products=0)
         scores = np.full((len(queries), len(self.documents)), -np.inf)
         for part, asked in scan.query_blocks():
@@ -110,7 +122,10 @@ class TorchMaxSim:
         with full_precision(torch):
             for rows in self._parts(scan, asked):
                 places, known = self._places(rows)
-                tokens = self.tokens[places].to(narrow.dtype) * corpus.scale
+                tokens = self.tokens[places]
+                if corpus.scale != 1.0:  # a power of two that float32 may lack
+                    tokens = tokens.to(torch.float64) * corpus.scale
+                tokens = tokens.to(narrow.dtype)
                 products = (narrow @ tokens.flatten(0, 1).T).unflatten(1, places.shape)
                 products.masked_fill_(~known, -torch.inf)
                 largest = products.amax(dim=2)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info
 
 __all__ = ["blas_threads", "one_thread", "side_by_side"]
 
@@ -16,14 +17,40 @@ _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 
 
+_lock = threading.Lock()
+_blocks = 0
+# BLAS file → its handle, and the threads it had before the first of the blocks that run now.
+_before: dict[str, tuple[Any, int]] = {}
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Run the block with one BLAS thread, whatever the user has set outside.
 
-    Factorisations of the sizes met here gain little from a second thread and can lose much to it.
+    Factorisations of the sizes met here gain little from a second thread and can lose much to it. The limit is the
+    process's: of blocks that overlap, nested or on several threads, the last to end gives back what was there
+    before the first.
     """
-    with threadpool_limits(limits=1, user_api="blas"):
+    global _blocks  # noqa: PLW0603 - the limit is global
+    with _lock:
+        for blas in ThreadpoolController().select(user_api="blas").lib_controllers:
+            _before.setdefault(blas.filepath, (blas, blas.num_threads))
+            _set(blas, 1)
+        _blocks += 1
+    try:
         yield
+    finally:
+        with _lock:
+            _blocks -= 1
+            if not _blocks:
+                for blas, count in _before.values():
+                    _set(blas, count)
+                _before.clear()
+
+
+def _set(blas: Any, count: int) -> None:
+    """From whichever thread: later releases of threadpoolctl heed the first that asks, and no other while it lives."""
+    getattr(blas, "_real_set_num_threads", blas.set_num_threads)(count)
 
 
 def blas_threads() -> int:

@@ -15,6 +15,7 @@ from askew.formats import is_token_folder, load_signed, read_texts, read_tokens
 from askew.late import Match, demote, excluding, explain, search
 from askew.protocols import Kind, Progress
 from askew.workflows.late_encoder import LateEncoder
+from askew.workflows.score import two_encoders
 
 __all__ = ["LateResult", "search_late"]
 
@@ -115,9 +116,22 @@ class _Reader:
     def part(self, given: str, queries: TokenEmbeddings, wanted: Mapping[str, str]) -> _Part:
         """An unwanted part: token embeddings or texts a query by their path, or one text for all queries."""
         path = Path(given)
+        if _looks_like_path(given) and not _there(path):
+            raise InputError(
+                "it looks like a path, and there is no such file or folder",
+                where=f"--without {given}",
+                remedy="Correct it; a text with a slash and no space goes into a .jsonl of a text a query",
+            )
         if _holds_tokens(path) or path.suffix.lower() == ".npz":
             return _Part(read_tokens(path), {})
         texts = read_texts(path) if path.suffix.lower() == ".jsonl" else dict.fromkeys(queries.ids, given)
+        empty = [name for name, text in texts.items() if not text.strip()]
+        if empty:
+            raise InputError(
+                f"the unwanted text is empty, for {name_some(empty)}",
+                where=given.strip() or "--without",
+                remedy="Leave it out, or say what is unwanted",
+            )
         same = [name for name, text in texts.items() if _plain(wanted.get(name, "")) == _plain(text)]
         if same:
             raise InputError(
@@ -172,7 +186,8 @@ def search_late(
 
     Raises:
         ParameterError: a text and no encoder, an encoder that there is not, or a weight that is not positive.
-        InputError: a part is both wanted and unwanted, empty, or longer than the encoder sees.
+        InputError: a part is both wanted and unwanted, empty, longer than the encoder sees, or looks like a path that
+            there is not.
         EncoderMismatchError: the heads were trained on another encoder.
         AskewError: as the readers, the encoder, and `askew.late.search` do.
     """
@@ -181,7 +196,8 @@ def search_late(
     asked = reader.weigh(asked, "query")
     parts = [reader.part(given, asked, texts) for given in without]
     corpus = reader.weigh(reader.side(Path(documents), "document")[0], "document")
-    findings = (*reader.findings, *_without_tokens(corpus))
+    strangers = (two_encoders(side, corpus) for side in (asked, *(part.tokens for part in parts)))
+    findings = (*reader.findings, *next(filter(None, strangers), ()), *_without_tokens(corpus))
     if not parts:
         return LateResult(_filled(search(asked, corpus, k=k)), findings=findings)
     signed = asked
@@ -242,6 +258,18 @@ def _holds_tokens(path: Path) -> bool:
     try:
         return is_token_folder(path) or (path.suffix.lower() == ".npz" and path.is_file())
     except (OSError, ValueError):  # a text that no file could be called by
+        return False
+
+
+def _looks_like_path(given: str) -> bool:
+    one_word = len(given.split()) == 1
+    return (one_word and any(mark in given for mark in "/\\")) or given.lower().endswith((".jsonl", ".npz"))
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no file could be called so
         return False
 
 

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from askew.adapters.adapter import Similarity
-from askew.data import EmbeddingSet, Finding, Run, examine, find_twins
+from askew.data import EmbeddingSet, Finding, Run, TokenEmbeddings, examine, find_twins
 from askew.data import merge_duplicates as merged
 from askew.errors import ParameterError, counted
 from askew.evaluation import Comparison, Evaluation, evaluate
@@ -16,7 +16,7 @@ from askew.formats import list_splits, load_adapter, read_dataset, read_side_tex
 from askew.workflows.assess import MEASURES, assess_parts, depth_for, remembered, search_judged, trained_on
 from askew.workflows.recognise import recognising
 
-__all__ = ["Score", "default_split", "look_over", "score"]
+__all__ = ["Score", "default_split", "look_over", "score", "two_encoders"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def score(
     if merge_duplicates:
         dataset, told = merged(dataset)
     if adapter is None:
-        strangers = _strangers(dataset.queries, dataset.documents)
+        strangers = two_encoders(dataset.queries, dataset.documents)
         findings = (*told, *examine(dataset, similarity=similarity or "dot"), *strangers)
         base = search_judged(dataset, None, name="base", depth=depth_for(measures), similarity=similarity)
         return Score(str(split), evaluate(base, dataset.qrels, measures), (), findings)
@@ -154,10 +154,12 @@ def look_over(
         for one, side, held in sides
         if held.dropped
     )
-    return dropped if documents is None or adapted else dropped + _strangers(queries, documents)
+    return dropped if documents is None or adapted else dropped + two_encoders(queries, documents)
 
 
-def _strangers(queries: EmbeddingSet, documents: EmbeddingSet) -> tuple[Finding, ...]:
+def two_encoders(
+    queries: EmbeddingSet | TokenEmbeddings, documents: EmbeddingSet | TokenEmbeddings
+) -> tuple[Finding, ...]:
     """Vectors of two encoders can be compared if their dimensions happen to agree, whatever they mean."""
     if not queries.encoder or not documents.encoder or queries.encoder == documents.encoder:
         return ()
