@@ -132,12 +132,7 @@ class LateWork:
             seed=settings.seed,
         )
         self.model.to(device)
-        judging = [name for name in task.training if _held(name, settings)]
-        if not task.choices and len({one for name in judging for one in task.training[name][0]}) < 2:
-            judging = []  # one document is no choice
-        if len(judging) == len(task.training):
-            judging = []
-        learning = [name for name in task.training if name not in set(judging)]
+        judging, learning = _parted(task, settings)
         self.lessons = self._lessons(learning, source)
         self.held = {name: task.training[name] for name in judging}
         self.held_lessons = self._lessons(judging, source) if judging and not task.choices else None
@@ -240,3 +235,10 @@ class LateWork:
 
 def _held(name: str, settings: LateSettings) -> bool:
     return stable_hash(name, f"held-{settings.seed}") / 2**64 < settings.held
+
+
+def _parted(task: LateTask, settings: LateSettings) -> tuple[list[str], list[str]]:
+    """Queries to judge by and to learn from; nobody judges where either part would have one document to choose from."""
+    parts = [[name for name in task.training if _held(name, settings) is held] for held in (True, False)]
+    choices = [{one for name in names for side in task.training[name] for one in side} for names in parts]
+    return (parts[0], parts[1]) if min(map(len, choices)) > 1 else ([], list(task.training))
