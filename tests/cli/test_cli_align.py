@@ -258,9 +258,16 @@ def test_the_adapter_in_service_may_be_of_any_system_here(alike: Any, askew: Ask
     assert "Name an adapter for queries by old, third, old+third" in message
 
 
-def test_fit_recommends_the_symmetric_system_where_nothing_aligns(apart: Any, askew: Askew, tmp_path: Path) -> None:
-    told = askew("fit", apart.root, *BOTH, "-o", tmp_path / "a", "--no-curve", "--no-report", "--json").json()
-    assert told["recommended"] == told["written"] == "document encoder"
+def test_fit_recommends_the_symmetric_system_where_nothing_aligns(task: Any, askew: Askew, tmp_path: Path) -> None:
+    """By a lead of one standard error chance alone recommends another system once in six draws, and never the map."""
+    told = []
+    for seed in range(4):
+        apart = views(task, shared=0.0, seed=seed)
+        found = askew("fit", apart.root, *BOTH, "-o", tmp_path / "a", "--no-curve", "--no-report", "--json").json()
+        assert found["recommended"] == found["written"]
+        told.append(found["recommended"])
+    assert told.count("document encoder") >= 3
+    assert "aligned" not in told
     assert askew("inspect", tmp_path / "a", "--json").json()["query_encoder"] == "old"
 
 
