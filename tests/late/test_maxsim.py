@@ -340,3 +340,24 @@ def test_what_cannot_be_scored_is_told(make: Any, kind: Any, told: str) -> None:
 
 def items(*held: Any, weights: Any = None) -> TokenEmbeddings:
     return TokenEmbeddings.from_list([f"x{row}" for row in range(len(held))], held, weights=weights)
+
+
+@pytest.mark.parametrize("mib", [4, 16])
+def test_copies_with_weights_stay_within_the_budget(mib: int) -> None:
+    """Where every token of a document is a candidate, all that is kept of them counts."""
+    rng = np.random.default_rng(0)
+    tokens = np.repeat(rng.normal(size=(1, 64)).astype(np.float32), 300 * 60, axis=0)
+    documents = TokenEmbeddings(range(300), tokens, np.arange(301) * 60, weights=rng.normal(size=len(tokens)))
+    asked = rng.normal(size=(256, 64)).astype(np.float32)
+    queries = TokenEmbeddings(range(8), asked, np.arange(9) * 32, weights=rng.normal(size=256))
+    for run in (
+        lambda: search(queries, documents, k=5, budget=mib << 20),
+        lambda: maxsim(queries, documents, budget=mib << 20),
+    ):
+        run()
+        tracemalloc.start()
+        try:
+            run()
+            assert tracemalloc.get_traced_memory()[1] <= mib << 20
+        finally:
+            tracemalloc.stop()

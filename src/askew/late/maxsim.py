@@ -66,8 +66,7 @@ def maxsim(
 
     Cost: one product of 2·t·T·d flops for t query and T document tokens, and a rescored row of d for each
     query token and document. Scratch stays within the budget, but for a floor: a query and a document are never
-    split, so the product of the tokens of one by those of the other is held whole. Without the extra `fast`, where
-    most tokens are copies and have weights, it is up to about 2.6 times the budget: all are looked at again.
+    split, so the product of the tokens of one by those of the other is held whole.
 
     Args:
         queries: n queries, each of a token or more.

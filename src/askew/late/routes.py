@@ -24,8 +24,8 @@ __all__ = ["Blas", "Finder", "Room", "Routes", "query_sums"]
 
 # Document tokens a product, or more for few query tokens: the result stays in cache (2^20 float32 are 4 MiB).
 _MOST_TOKENS, _MOST_ENTRIES = 2048, 2**18
-# What an entry of a product costs where every token is a candidate: itself, its mark, its place and its score.
-_BYTES_AN_ENTRY = 48
+# What an entry of a product costs at most, where every token is a candidate: itself, its places, score and bounds.
+_BYTES_AN_ENTRY = 128
 # Bytes of rows that are multiplied in float64 at a time: what a cache holds.
 _GATHERED = 2**20
 # Entries of a product that are compared at a time: they and their floors stay in the nearest large cache.
