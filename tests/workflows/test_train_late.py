@@ -34,7 +34,7 @@ from askew.workflows.train_late import LateSettings, train_late  # noqa: E402
 
 MODEL = str(package.get_model_path())
 WORDS = ("fat", "tall", "rich", "old", "loud", "cold", "dark", "slow", "weak", "wide")
-FEW = LateSettings(epochs=2, batch=4, judge_every=2, held=0.2, device="cpu")
+FEW = LateSettings(epochs=2, layer_epochs=2, batch=4, judge_every=2, held=0.2, device="cpu")
 
 
 def test_a_frozen_head_comes_back_and_knows_its_encoder(negated: Path, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_frozen_head_comes_back_and_knows_its_encoder(negated: Path, tmp_path:
 def test_a_tuned_encoder_is_saved_for_both_ways_to_load_it(negated: Path, tmp_path: Path) -> None:
     import sentence_transformers
 
-    settings = LateSettings(layers=1, epochs=1, batch=4, judge_every=1, held=0.2, device="cpu", encoder_rate=1e-3)
+    settings = replace(FEW, layers=1, epochs=1, layer_epochs=1, judge_every=1, encoder_rate=1e-3)
     found = train_late(negated, model=MODEL, output=tmp_path / "head", settings=settings)
     late = load_late(tmp_path / "head")
     saved = sentence_transformers.SentenceTransformer(str(tmp_path / "head" / "encoder"), device="cpu")
@@ -84,11 +84,11 @@ def test_ordinary_texts_are_held(negated: Path, tmp_path: Path, layers: int) -> 
         settings = replace(FEW, layers=layers, pull=pull, epochs=4, ordinary=4, held=0.0)
         head = tmp_path / f"head-{pull}"
         found = train_late(negated, model=MODEL, output=head, ordinary=[place], settings=settings)
-        assert [one.code for one in found.findings] == ([] if pull else ["no-ordinary-texts"])
+        assert ("no-ordinary-texts" in {one.code for one in found.findings}) is not bool(pull)
         weights = load_late(head, None if layers else MODEL).encode(told).weights
         assert weights is not None
         far.append(float(np.abs(weights - 1).max()))
-    assert far[1] < 0.2 * far[0]
+    assert far[1] < far[0] / 3
 
 
 def test_ordinary_texts_are_drawn_from_every_folder(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_bad_choices_are_refused(
 
 def test_a_tuned_encoder_is_not_the_one_it_began_as(negated: Path, tmp_path: Path) -> None:
     """Although their vectors are close: by name, and by canaries held tighter; a damaged one is told."""
-    settings = LateSettings(layers=1, epochs=1, batch=4, held=0.0, device="cpu", encoder_rate=1e-3)
+    settings = LateSettings(layers=1, epochs=1, layer_epochs=1, batch=4, held=0.0, device="cpu", encoder_rate=1e-3)
     train_late(negated, model=MODEL, output=tmp_path / "head", settings=settings)
     assert load_signed(tmp_path / "head").encoder.endswith("-tuned")
     with pytest.raises(EncoderMismatchError, match="gives other vectors"):
@@ -165,7 +165,7 @@ def test_what_would_fail_later_is_refused_at_once(negated: Path, tmp_path: Path)
     texts = negated / "queries.jsonl"
     texts.write_text(texts.read_text().replace("Who is not tall?", "Who is not tall? " * 90))
     found = train_late(negated, model=MODEL, output=tmp_path / "long", settings=replace(tuned, epochs=1))
-    assert [(one.code, one.examples) for one in found.findings[1:]] == [("cut-tokens", ("q1",))]
+    assert [one.examples for one in found.findings if one.code == "cut-tokens"] == [("q1",)]
     texts.write_text(texts.read_text().replace("Who is not rich?", " "))
     with pytest.raises(InputError, match="'q2'"):
         train_late(negated, model=MODEL, output=tmp_path / "empty", settings=tuned)
@@ -212,3 +212,33 @@ def test_judgements_alone_train_against_the_batch(negated: Path, tmp_path: Path)
     (negated / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tn1\t1\nq2\tn1\t1\n")
     with pytest.raises(LabelError, match="same one document"):
         train_late(negated, model=MODEL, output=tmp_path / "other", settings=LateSettings(held=0.0))
+
+
+def test_training_that_teaches_nothing_is_told(negated: Path, tmp_path: Path) -> None:
+    """A rate too small to tell tokens apart, judgements without anything to avoid, and a pull of nothing."""
+    idle = replace(FEW, rate=1e-9, epochs=1)
+    found = train_late(negated, model=MODEL, output=tmp_path / "head", settings=idle)
+    assert [one.code for one in found.findings] == ["no-ordinary-texts", "flat-head", "flat-head"]
+    flat = "the query head gives every token of the training texts one weight (1.000 to 1.000)"
+    assert found.findings[1].message.startswith(flat)
+    free = replace(FEW, pull=0.0)
+    found = train_late(negated, model=MODEL, output=tmp_path / "head", ordinary=[negated], settings=free)
+    assert "count for nothing with a pull of 0" in str(found.findings[0])
+    (negated / "pairs.tsv").unlink()
+    (negated / "qrels").mkdir()
+    lines = ["query-id\tcorpus-id\tscore", *(f"q{n}\tn{n}\t1" for n in range(8))]
+    (negated / "qrels" / "train.tsv").write_text("\n".join(lines) + "\n")
+    found = train_late(negated, model=MODEL, output=tmp_path / "head", settings=FEW)
+    assert "no-negatives" in [one.code for one in found.findings]
+
+
+def test_heads_are_learned_before_layers_are_tuned(negated: Path, tmp_path: Path) -> None:
+    """The course of the frozen encoder's heads, then that of the layers; without heads the layers alone."""
+    plan = replace(FEW, epochs=3, layer_epochs=2, patience=99)
+    frozen = train_late(negated, model=MODEL, output=tmp_path / "frozen", settings=plan)
+    tuned = train_late(negated, model=MODEL, output=tmp_path / "tuned", settings=replace(plan, layers=1))
+    alone = train_late(negated, model=MODEL, output=tmp_path / "alone", settings=replace(plan, layers=1, gates="none"))
+    assert tuple(tuned.history)[: len(frozen.history)] == tuple(frozen.history)
+    assert tuned.steps == frozen.steps + alone.steps
+    assert [step for step, _, _ in tuned.history] == sorted({step for step, _, _ in tuned.history})
+    assert not alone.findings[1:]

@@ -239,11 +239,11 @@ def apply(
 
 
 def inspect(adapter: AdapterFolder, as_json: AsJson = False) -> None:
-    """Say what an adapter is, what it was made from, and what its verdict was."""
-    from askew.formats import load_adapter
-    from askew.workflows.describe import describe
+    """Say what an adapter is, what it was made from, and what its verdict was; or what a head of train-late is."""
+    from askew.formats import is_signed_folder, load_adapter, load_signed
+    from askew.workflows.describe import describe, describe_head
 
-    facts = describe(load_adapter(adapter))
+    facts = describe_head(load_signed(adapter)) if is_signed_folder(adapter) else describe(load_adapter(adapter))
     if as_json:
         emit_json(facts)
         return

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_findings
+from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_error, show_findings
 from askew.cli.options import AsJson, Quiet, Seed
 from askew.errors import counted
 
@@ -56,9 +56,12 @@ def train_late(
         GatesName, typer.Option(help="Which side's tokens get weights; none trains the encoder alone.")
     ] = GatesName.BOTH,
     layers: Annotated[
-        int, typer.Option(metavar="N", help="Tune the encoder's last N layers too; 0 leaves it frozen.", min=0)
+        int, typer.Option(metavar="N", help="Then tune the encoder's last N layers too; 0 leaves it frozen.", min=0)
     ] = 0,
-    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the queries.", min=1)] = 32,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Passes over the queries that train the heads.", min=1)] = 32,
+    layer_epochs: Annotated[
+        int, typer.Option(metavar="N", help="Passes in which layers are tuned, once the heads are learned.", min=1)
+    ] = 8,
     batch: Annotated[int, typer.Option(metavar="N", help="Queries a step.", min=1)] = 32,
     rate: Annotated[float, typer.Option(metavar="RATE", help="Learning rate of the heads.")] = 1e-2,
     encoder_rate: Annotated[float, typer.Option(metavar="RATE", help="Of the tuned layers.")] = 1e-4,
@@ -82,6 +85,7 @@ def train_late(
         gates=gates.value,
         layers=layers,
         epochs=epochs,
+        layer_epochs=layer_epochs,
         batch=batch,
         rate=rate,
         encoder_rate=encoder_rate,
@@ -89,17 +93,22 @@ def train_late(
         device=device,
         seed=seed,
     )
-    with progress_bar(quiet) as named:
-        found = train(
-            data,
-            model=token_model(token_encoder),
-            output=output,
-            ordinary=ordinary or (),
-            split=split,
-            settings=settings,
-            resume=resume,
-            named=named,
-        )
+    try:
+        with progress_bar(quiet) as named:
+            found = train(
+                data,
+                model=token_model(token_encoder),
+                output=output,
+                ordinary=ordinary or (),
+                split=split,
+                settings=settings,
+                resume=resume,
+                named=named,
+            )
+    except KeyboardInterrupt:
+        if Path(f"{output}.checkpoints").is_dir():
+            show_error("stopped; the same command with --resume goes on from the last checkpoint")
+        raise
     if not quiet:
         show_findings(found.findings)
     if as_json:

@@ -33,6 +33,7 @@ class SignedPlan:
         in_batch: whether other queries' documents are negatives too.
         pull: what it counts for how far heads and encoder have moved on ordinary texts: the mean squared distance of
             weights from +1, and, where the encoder is tuned, one less the mean cosine of a vector with what it was.
+        calm: ordinary texts of each side that a step draws; None for as many as `batch`.
         decay: decoupled weight decay.
         clip: the largest norm of a gradient; 0 for none.
         warm_up: share of the steps in which the rate rises, after which it falls to 0; None for a constant one.
@@ -52,6 +53,7 @@ class SignedPlan:
     temperature: float = 0.1
     in_batch: bool = True
     pull: float = 0.0
+    calm: int | None = None
     decay: float = 0.0
     clip: float = 1.0
     warm_up: float | None = 0.1
@@ -60,7 +62,7 @@ class SignedPlan:
     mixed: bool = True
 
     def __post_init__(self) -> None:
-        counts = (self.epochs, self.batch, self.judge_every, self.patience, self.steps or 1)
+        counts = (self.epochs, self.batch, self.judge_every, self.patience, self.steps or 1, self.calm or 1)
         if not (self.rate > 0 and self.encoder_rate > 0 and self.temperature > 0 and min(counts) >= 1):
             raise ParameterError(
                 f"rates {self.rate} and {self.encoder_rate}, temperature {self.temperature}, batches of {self.batch}",
@@ -111,7 +113,7 @@ def moved(model: SignedModel, ordinary: Ordinary, plan: SignedPlan, rng: np.rand
         ("document", ordinary.documents, ordinary.document_vectors),
     )
     for side, texts, before in sides:
-        rows = rng.choice(len(texts), min(plan.batch, len(texts)), replace=False)
+        rows = rng.choice(len(texts), min(plan.calm or plan.batch, len(texts)), replace=False)
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=plan.mixed and device.startswith("cuda")):
             found = model(*tensors(texts, rows, device), side)
         total = total + (found.weights - 1)[found.mask].square().mean()

@@ -20,7 +20,7 @@ from askew.formats.folder import (
 from askew.formats.mair import MairTask, is_mair, list_mair, read_mair
 from askew.formats.qrels import read_qrels, write_qrels
 from askew.formats.runs import read_run, run_lines, write_run
-from askew.formats.signed import SignedArtefact, load_signed, refuse_foreign_signed, save_signed
+from askew.formats.signed import SignedArtefact, is_signed_folder, load_signed, refuse_foreign_signed, save_signed
 from askew.formats.tasks import holds_task, list_tasks, write_task
 from askew.formats.texts import read_texts
 from askew.formats.tokens import is_token_folder, read_tokens, write_tokens
@@ -33,6 +33,7 @@ __all__ = [
     "embedding_lines",
     "holds_task",
     "is_mair",
+    "is_signed_folder",
     "is_token_folder",
     "last_checkpoint",
     "list_encoders",

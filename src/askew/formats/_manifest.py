@@ -114,10 +114,18 @@ class FolderKind:
                 remedy=f"Name a new folder, or one that holds {self.noun} to replace",
             )
 
+    def claims(self, folder: Path) -> bool:
+        """Whether a folder's manifest says that it is of this kind."""
+        try:
+            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return False
+        return isinstance(manifest, dict) and manifest.get("format") == self.format
+
     def _may_be_ours(self, folder: Path) -> bool:
         """Whether the manifest is of this kind, or so damaged that nobody can say."""
         try:
-            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         except (ValueError, RecursionError):
             return (folder / self.tensors).is_file()
-        return isinstance(manifest, dict) and manifest.get("format") == self.format
+        return self.claims(folder)

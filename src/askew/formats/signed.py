@@ -28,7 +28,7 @@ from askew.errors import ArtefactError, EncoderMismatchError, InputError, Output
 from askew.formats._manifest import MANIFEST, FolderKind
 from askew.late import TokenHead
 
-__all__ = ["SignedArtefact", "load_signed", "refuse_foreign_signed", "save_signed"]
+__all__ = ["SignedArtefact", "is_signed_folder", "load_signed", "refuse_foreign_signed", "save_signed"]
 
 _ENCODER = "encoder"
 _KIND = FolderKind(
@@ -200,6 +200,11 @@ def load_signed(path: str | PathLike[str]) -> SignedArtefact:
         raise ArtefactError(
             f"the manifest and the tensors do not make a head ({error})", where=folder / MANIFEST, remedy=_KIND.again
         ) from error
+
+
+def is_signed_folder(path: str | PathLike[str]) -> bool:
+    """Whether the manifest of heads stands at a place."""
+    return _KIND.claims(Path(path))
 
 
 def _check_plain(plain: Mapping[str, Any]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from askew.adapters import Adapter
+from askew.formats import SignedArtefact
 from askew.operators import Dense, Factored, Identity, Stacked, Term
 
-__all__ = ["describe"]
+__all__ = ["describe", "describe_head"]
 
 _SINGULAR_VALUES = 16
 _NONE = {True: "none: the base itself", False: "none: the prior alone"}
@@ -57,6 +58,27 @@ def describe(adapter: Adapter) -> dict[str, Any]:
             facts["shared_geometry"] = operator.is_psd()
     facts["record"] = record
     return facts
+
+
+def describe_head(artefact: SignedArtefact) -> dict[str, Any]:
+    """What the heads of signed late interaction are, how they were trained, and what was measured then."""
+    record = dict(artefact.record)
+    facts: dict[str, Any] = {
+        "encoder": artefact.encoder,
+        "tuned": artefact.tuned,
+        "dim": artefact.width,
+        "gates": artefact.gates,
+        "hidden_units": artefact.hidden,
+        "bounded": artefact.bounded,
+        "steps": record.get("steps"),
+        "best_step": record.get("best_step"),
+        "trained_on": record.get("split"),
+    }
+    for split, after in (record.get("after") or {}).items():
+        for name, value in after.items():
+            before = record.get("before", {}).get(split, {}).get(name)
+            facts[f"{split}_{name}"] = value if name == "queries" or before is None else f"{before:.4f} → {value:.4f}"
+    return {**facts, "canaries": list(artefact.canaries.ids), "record": record}
 
 
 def _named(term: Term) -> str:

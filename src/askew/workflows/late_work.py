@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,14 +19,20 @@ from askew.estimators.tokens_ragged import Ragged
 from askew.evaluation import Choices, choice_accuracy
 from askew.formats import SignedArtefact
 from askew.late import maxsim_pairs
+from askew.linalg.fixed import FloatArray
 from askew.protocols import Kind, Progress
 from askew.workflows.late_encoder import token_means
 from askew.workflows.late_task import LateTask
 
 if TYPE_CHECKING:
     from askew.estimators.torch_signed import SignedModel
+    from askew.estimators.torch_signed_loss import SignedPlan
 
 __all__ = ["LateSettings", "LateWork"]
+
+_SIDES: tuple[Kind, Kind] = ("query", "document")
+_SLOWER = 10.0  # heads that are learned already, while layers are tuned under them
+_FEWER = 4  # ordinary texts a step, where each goes through the transformer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +49,8 @@ class LateSettings:
         device: ``"cpu"``, ``"cuda"``; None for a GPU where there is one.
         rate: of the heads.
         encoder_rate: of the tuned layers.
-        epochs: passes.
+        epochs: passes in which heads are learned on the encoder as it is.
+        layer_epochs: passes in which layers are tuned, and the heads with them at a tenth of their rate.
         batch: queries a step.
         temperature: that scores are divided by.
         pull: what it counts for how far heads and encoder move on ordinary texts.
@@ -64,6 +72,7 @@ class LateSettings:
     rate: float = 1e-2
     encoder_rate: float = 1e-4
     epochs: int = 32
+    layer_epochs: int = 8
     batch: int = 32
     temperature: float = 0.5
     pull: float = 100.0
@@ -91,6 +100,7 @@ class LateWork:
         settings: LateSettings,
         device: str,
         named: Callable[[str], Progress] | None,
+        first: LateWork | None = None,
     ) -> None:
         from askew.estimators.torch_signed import SignedModel  # noqa: PLC0415 - torch is an extra
         from askew.estimators.torch_signed_encoders import StateEncoder  # noqa: PLC0415
@@ -106,8 +116,9 @@ class LateWork:
         if settings.layers:
             from askew.encoders.torch_signed_texts import TextEncoder  # noqa: PLC0415
 
-            self.findings.extend(encoder.look_over(task.queries, kind="query"))
-            self.findings.extend(encoder.look_over(task.documents, kind="document"))
+            if first is None:
+                self.findings.extend(encoder.look_over(task.queries, kind="query"))
+                self.findings.extend(encoder.look_over(task.documents, kind="document"))
             sides = [
                 [*held.values(), *(calm[place].values() if calm else ())]
                 for place, held in enumerate((task.queries, task.documents))
@@ -122,7 +133,8 @@ class LateWork:
             self.queries = self._stored(task.queries, "query", "queries", named)
             self.documents = self._stored(task.documents, "document", "documents", named)
             inner = StateEncoder(int(self.documents.values.shape[1]))
-        self.calm = None if calm is None else self._calm(*calm, named)
+        known = None if first is None else first.calm
+        self.calm: Ordinary | None = None if calm is None else self._calm(*calm, named, known)
         self.model: SignedModel = SignedModel(
             inner,
             gates=settings.gates,
@@ -131,6 +143,8 @@ class LateWork:
             tuned=bool(settings.layers),
             seed=settings.seed,
         )
+        if first is not None:
+            self.model.put_head_weights(first.model.head_weights())
         self.model.to(device)
         judging, learning = _parted(task, settings)
         self.lessons = self._lessons(learning, source)
@@ -145,20 +159,29 @@ class LateWork:
         return Ragged(np.asarray(found.tokens.tokens), found.tokens.offsets)
 
     def _calm(
-        self, queries: Mapping[str, str], documents: Mapping[str, str], named: Callable[[str], Progress] | None
+        self,
+        queries: Mapping[str, str],
+        documents: Mapping[str, str],
+        named: Callable[[str], Progress] | None,
+        known: Ordinary | None,
     ) -> Ordinary:
         """Ordinary texts as the encoder takes them, and of a tuned one what it makes of them now."""
-        known = len(self.findings)
-        stored = (
-            self._stored(queries, "query", "ordinary queries", named),
-            self._stored(documents, "document", "ordinary documents", named),
-        )
-        del self.findings[known:]  # what is cut off of them is no loss
+        if known is None:
+            told = len(self.findings)
+            stored = (
+                self._stored(queries, "query", "ordinary queries", named),
+                self._stored(documents, "document", "ordinary documents", named),
+            )
+            del self.findings[told:]  # what is cut off of them is no loss
+        else:
+            stored = known.queries, known.documents
         if not self.settings.layers:
             return Ordinary(*stored)
-        asked, told = len(self.task.queries), len(self.task.documents)
-        numbers = self.queries.take(np.arange(asked, len(self.queries)))
-        return Ordinary(numbers, self.documents.take(np.arange(told, len(self.documents))), *stored)
+        asked, told = (
+            texts.take(np.arange(len(texts) - len(held), len(texts)))
+            for texts, held in ((self.queries, queries), (self.documents, documents))
+        )
+        return Ordinary(asked, told, *stored)
 
     def _lessons(self, names: Sequence[str], source: str) -> SignedLessons:
         queries, documents = self.rows
@@ -181,15 +204,27 @@ class LateWork:
         )
 
     @property
+    def plan(self) -> SignedPlan:
+        """How its model is trained."""
+        from askew.estimators.torch_signed_loss import SignedPlan  # noqa: PLC0415 - torch is an extra
+
+        settings = self.settings
+        shared = {name: value for name, value in asdict(settings).items() if name in SignedPlan.__dataclass_fields__}
+        if settings.layers:
+            own = {"epochs": settings.layer_epochs, "calm": math.ceil(settings.batch / _FEWER)}
+            shared.update(own, rate=settings.rate / _SLOWER)
+        return SignedPlan(**shared)
+
+    @property
     def judge(self) -> Callable[[SignedModel], float] | None:
         """The share of held pairs in order; minus the held loss where there are no choices; None without any held."""
         if not self.held:
             return None
         if self.held_lessons is None:
             return lambda _: float(self.accuracy(self.held)["pairwise"])
-        from askew.estimators.torch_signed_loss import SignedPlan, mean_loss  # noqa: PLC0415
+        from askew.estimators.torch_signed_loss import mean_loss  # noqa: PLC0415
 
-        lessons, plan = self.held_lessons, SignedPlan(temperature=self.settings.temperature)
+        lessons, plan = self.held_lessons, self.plan
         return lambda model: -mean_loss(model, lessons, plan, device=self.device)
 
     def accuracies(self) -> dict[str, dict[str, float | int]]:
@@ -212,6 +247,17 @@ class LateWork:
             ranked[query][one] = score
         groups = {query: "|".join(sorted({*right, *wrong})) for query, (right, wrong) in choices.items()}
         return choice_accuracy(Run(ranked), choices, groups=groups).to_json()
+
+    def training_weights(self) -> dict[str, FloatArray]:
+        """Side → what its head, if there is one, says of all tokens of the training texts."""
+        training = self.task.training
+        names = set(training), {one for sides in training.values() for side in sides for one in side}
+        found: dict[str, FloatArray] = {}
+        for kind, texts, rows, some in zip(_SIDES, (self.queries, self.documents), self.rows, names, strict=True):
+            tokens = self.model.encode(texts.take(np.array(sorted(rows[name] for name in some))), kind)
+            if tokens.weights is not None:
+                found[kind] = np.asarray(tokens.weights)
+        return found
 
     def artefact(self, record: Mapping[str, Any]) -> SignedArtefact:
         """The heads as they are saved."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,8 @@ from askew.workflows.ordinary import ordinary_texts
 __all__ = ["LateSettings", "LateTraining", "train_late"]
 
 _SETTINGS = LateSettings()
-_CHECKPOINTS = "step-*.safetensors"
-_HARM = Finding(
-    "no-ordinary-texts",
-    "warning",
-    "nothing says what must stay as it is, so the head may do harm on other texts: name the collection in which it "
-    "will be used, --ordinary FOLDER",
-    1,
-    (),
-)
+_STAGES = ("heads", "layers")
+_ALIKE = 0.01
 
 
 @dataclass(frozen=True)
@@ -38,7 +31,7 @@ class LateTraining:
 
     Attributes:
         output: the head's folder.
-        steps: taken, of which the weights after `best_step` were kept.
+        steps: taken, of heads and then of layers; the weights after `best_step` were kept.
         best_step: see above; 0 where nothing was better than plain MaxSim.
         history: (step, mean loss, share of held pairs in order, or minus the held loss where there are no choices).
         before: split → accuracies of plain MaxSim.
@@ -48,13 +41,13 @@ class LateTraining:
     """
 
     output: Path
-    steps: int
-    best_step: int
-    history: Sequence[tuple[int, float, float | None]]
-    before: Mapping[str, Mapping[str, float | int]]
-    after: Mapping[str, Mapping[str, float | int]]
-    held: int
-    findings: tuple[Finding, ...] = field(default=())
+    steps: int = 0
+    best_step: int = 0
+    history: Sequence[tuple[int, float, float | None]] = ()
+    before: Mapping[str, Mapping[str, float | int]] = field(default_factory=dict)
+    after: Mapping[str, Mapping[str, float | int]] = field(default_factory=dict)
+    held: int = 0
+    findings: tuple[Finding, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -74,7 +67,7 @@ def train_late(
     resume: bool = False,
     named: Callable[[str], Progress] | None = None,
 ) -> LateTraining:
-    """Train heads, and the encoder's last layers if asked, and save them.
+    """Train heads, and then with them the encoder's last layers if asked, and save them.
 
     Checkpoints stand in ``OUTPUT.checkpoints`` until the head is written. What is judged is a share of the training
     queries; other splits are only reported.
@@ -106,53 +99,120 @@ def train_late(
     encoder = TokenStateEncoder(model, device=device)
     task = LateTask.read(Path(data), split)
     calm = ordinary_texts(ordinary, most=settings.ordinary, seed=settings.seed) if settings.pull and ordinary else None
-    work = LateWork(task, calm, encoder, settings, device, named)
-    before = work.accuracies()
-    folder = Path(f"{Path(output)}.checkpoints")
-    found = last_checkpoint(folder) if resume else None
-    findings = [] if calm else [_HARM]
-    stale = [] if resume else list(folder.glob(_CHECKPOINTS))
-    findings += [
-        Finding("damaged-checkpoint", "warning", f"{error}; the one before it is used", 1, ())
-        for error in (found[1] if found else ())
-    ]
-    from askew.estimators.torch_signed_loss import SignedPlan  # noqa: PLC0415 - torch is an extra
-    from askew.estimators.torch_signed_training import train_signed  # noqa: PLC0415
+    told = [] if calm else [_harm(given=bool(ordinary))]
+    if not any(wrong for _, wrong in task.training.values()):
+        told.append(_no_negatives(len(task.training)))
+    found = LateTraining(Path(output), findings=tuple(told))
+    kept = _Checkpoints(Path(f"{Path(output)}.checkpoints"), resume=resume)
+    first, *later = _stages(settings)
+    work = LateWork(task, calm, encoder, first, device, named)
+    found = _learned(work, kept, found, named)
+    for stage in later:
+        work = LateWork(task, calm, encoder, stage, device, named, work)
+        found = _learned(work, kept, found, named)
+    shown = {name: getattr(found, name) for name in ("steps", "best_step", "before", "after")}
+    artefact = work.artefact({"settings": asdict(settings), "split": split, **shown})
+    saved = save_signed(artefact, output, save_encoder=encoder.save if settings.layers else None)
+    kept.clear()
+    return replace(found, output=saved, findings=(*found.findings, *_alike(work)))
 
-    def keep(snapshot: Snapshot) -> None:
-        write_checkpoint(snapshot, folder)
-        while stale:  # of a run that this one does not go on with
-            path = stale.pop()
-            if path.name != f"step-{snapshot.step:09d}.safetensors":
-                path.unlink(missing_ok=True)
 
-    shared = {name: value for name, value in asdict(settings).items() if name in SignedPlan.__dataclass_fields__}
+def _stages(settings: LateSettings) -> list[LateSettings]:
+    """Heads on the encoder as it is; then its layers, if any are tuned, and the heads with them."""
+    both = settings.layers > 0 and settings.gates != "none"
+    return [replace(settings, layers=0), settings] if both else [settings]
+
+
+def _learned(
+    work: LateWork, kept: _Checkpoints, found: LateTraining, named: Callable[[str], Progress] | None
+) -> LateTraining:
+    """Train a stage, and put down what it gave after what the stage before it gave."""
+    from askew.estimators.torch_signed_training import train_signed  # noqa: PLC0415 - torch is an extra
+
+    what = "layers" if work.settings.layers else "heads"
+    before = found.before or work.accuracies()
+    resume, findings = kept.last(what)
     trained = train_signed(
         work.model,
         work.lessons,
-        SignedPlan(**shared),
-        seed=settings.seed,
+        work.plan,
+        seed=work.settings.seed,
         judge=work.judge,
-        device=device,
-        resume=found[0] if found else None,
-        keep=keep,
-        progress=named("training") if named else None,
+        device=work.device,
+        resume=resume,
+        keep=lambda snapshot: kept.keep(what, snapshot),
+        progress=named(f"training {what}") if named else None,
     )
-    after = work.accuracies()
-    record = {"settings": asdict(settings), "steps": trained.steps, "best_step": trained.best_step, "split": split}
-    artefact = work.artefact({**record, "before": before, "after": after})
-    saved = save_signed(artefact, output, save_encoder=encoder.save if settings.layers else None)
-    for path in folder.glob(_CHECKPOINTS):
-        path.unlink()
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
-    return LateTraining(
-        saved,
-        trained.steps,
-        trained.best_step,
-        trained.history,
-        before,
-        after,
-        len(work.held),
-        (*findings, *work.findings),
+    return replace(
+        found,
+        steps=found.steps + trained.steps,
+        best_step=found.steps + trained.best_step if trained.best_step else found.best_step,
+        history=(*found.history, *((found.steps + step, loss, value) for step, loss, value in trained.history)),
+        before=before,
+        after=work.accuracies(),
+        held=len(work.held),
+        findings=(*found.findings, *findings, *work.findings),
     )
+
+
+def _harm(*, given: bool) -> Finding:
+    told = "ordinary texts count for nothing with a pull of 0" if given else "nothing says what must stay as it is"
+    what = "give a pull" if given else "name the collection in which it will be used, --ordinary FOLDER"
+    return Finding("no-ordinary-texts", "warning", f"{told}, so the head may do harm on other texts: {what}", 1, ())
+
+
+def _no_negatives(queries: int) -> Finding:
+    told = (
+        "no query has documents that it should not find, so nothing shows what excludes: give choices, pairs.tsv, if "
+        "queries are to exclude"
+    )
+    return Finding("no-negatives", "warning", told, queries, ())
+
+
+def _alike(work: LateWork) -> list[Finding]:
+    """A warning for each side whose head gives every token of the training texts one weight: it tells nothing apart."""
+    found = []
+    for kind, weights in work.training_weights().items():
+        least, most = float(weights.min()), float(weights.max())
+        if most - least < _ALIKE:
+            told = (
+                f"the {kind} head gives every token of the training texts one weight ({least:.3f} to {most:.3f}), so "
+                "it tells nothing apart: train on queries of more than one kind, or longer"
+            )
+            found.append(Finding("flat-head", "warning", told, 1, ()))
+    return found
+
+
+class _Checkpoints:
+    """A folder for each stage of a run; what is left of another run goes as soon as this one has its own."""
+
+    def __init__(self, folder: Path, *, resume: bool) -> None:
+        self.folder, self.resume = folder, resume
+        self._stale = [] if resume else self._all()
+
+    def last(self, stage: str) -> tuple[Snapshot | None, list[Finding]]:
+        """The last good one of a stage, if this run goes on from it, and a warning for each that is damaged."""
+        snapshot, wrong = (self.resume and last_checkpoint(self.folder / stage)) or (None, ())
+        told = [
+            Finding("damaged-checkpoint", "warning", f"{error}; the one before it is used", 1, ()) for error in wrong
+        ]
+        return snapshot, told
+
+    def keep(self, stage: str, snapshot: Snapshot) -> None:
+        """Write one."""
+        written = write_checkpoint(snapshot, self.folder / stage)
+        for path in self._stale:
+            if path != written:
+                path.unlink(missing_ok=True)
+        self._stale = []
+
+    def clear(self) -> None:
+        """Remove all of them, and the folders if nothing else is in them."""
+        for path in self._all():
+            path.unlink()
+        for place in (*(self.folder / stage for stage in _STAGES), self.folder):
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
+
+    def _all(self) -> list[Path]:
+        return [path for stage in _STAGES for path in (self.folder / stage).glob("step-*.safetensors")]
