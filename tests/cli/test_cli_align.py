@@ -259,15 +259,14 @@ def test_the_adapter_in_service_may_be_of_any_system_here(alike: Any, askew: Ask
 
 
 def test_fit_recommends_the_symmetric_system_where_nothing_aligns(task: Any, askew: Askew, tmp_path: Path) -> None:
-    """By a lead of one standard error chance alone recommends another system once in six draws, and never the map."""
+    """Whatever the draw: a dearer system has to lead by two standard errors, which chance alone seldom does."""
     told = []
     for seed in range(4):
         apart = views(task, shared=0.0, seed=seed)
         found = askew("fit", apart.root, *BOTH, "-o", tmp_path / "a", "--no-curve", "--no-report", "--json").json()
         assert found["recommended"] == found["written"]
         told.append(found["recommended"])
-    assert told.count("document encoder") >= 3
-    assert "aligned" not in told
+    assert told == ["document encoder"] * 4
     assert askew("inspect", tmp_path / "a", "--json").json()["query_encoder"] == "old"
 
 

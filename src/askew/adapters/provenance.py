@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from askew.data import EmbeddingSet, stable_hash
+from askew.data import EmbeddingSet, stable_hash, stable_hashes
 from askew.errors import EncoderMismatchError, InputError
 from askew.linalg import FloatArray, row_dots, row_norms
 
@@ -166,11 +166,11 @@ class Seen:
 
 
 def _hashes(ids: Iterable[str]) -> HashArray:
-    return np.unique(np.array([stable_hash(name) for name in ids], dtype=np.uint64))
+    return np.unique(stable_hashes(ids))
 
 
 def _within(ids: Sequence[str], hashes: HashArray) -> npt.NDArray[np.bool_]:
-    return np.isin(np.array([stable_hash(name) for name in ids], dtype=np.uint64), hashes)
+    return np.isin(stable_hashes(ids), hashes)
 
 
 @dataclass(frozen=True, eq=False)

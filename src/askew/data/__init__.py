@@ -6,7 +6,7 @@ from askew.data.embeddings import EmbeddingSet
 from askew.data.folds import TwoWayFolds, hash_order, split_queries
 from askew.data.fusion import joined_name, side_by_side
 from askew.data.health import Finding, examine
-from askew.data.ids import as_id, stable_hash, tie_rank
+from askew.data.ids import as_id, stable_hash, stable_hashes, tie_rank
 from askew.data.qrels import Qrels
 from askew.data.run import Run
 from askew.data.shares import Shares, take_shares
@@ -34,6 +34,7 @@ __all__ = [
     "side_by_side",
     "split_queries",
     "stable_hash",
+    "stable_hashes",
     "take_shares",
     "tie_rank",
 ]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from askew.errors import EmbeddingError, MatchError, name_some
 
-__all__ = ["as_id", "as_ids", "rows_of", "stable_hash", "tie_rank"]
+__all__ = ["as_id", "as_ids", "rows_of", "stable_hash", "stable_hashes", "tie_rank"]
 
 
 def as_id(value: object) -> str:
@@ -48,6 +48,11 @@ def as_ids(values: Iterable[object]) -> tuple[str, ...]:
         listed = list(values)
     except TypeError:
         raise EmbeddingError(f"the ids are a {type(values).__name__}", remedy="Give a list of ids") from None
+    kinds = set(map(type, listed))
+    if kinds <= {int}:
+        return tuple(map(str, listed))
+    if kinds <= {str} and all(listed):
+        return tuple(map(str, listed))
     return tuple(as_id(value) for value in listed)
 
 
@@ -96,3 +101,18 @@ def stable_hash(text: str, salt: str = "") -> int:
     """
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=salt.encode("utf-8")[:64])
     return int.from_bytes(digest.digest(), "big")
+
+
+def stable_hashes(texts: Iterable[str], salt: str = "") -> npt.NDArray[np.uint64]:
+    """(n,) `stable_hash` of each text, and faster for many.
+
+    >>> stable_hashes(["q1", "q2"]).tolist() == [stable_hash("q1"), stable_hash("q2")]
+    True
+    """
+    keyed = hashlib.blake2b(digest_size=8, key=salt.encode("utf-8")[:64])
+    digests = []
+    for text in texts:
+        one = keyed.copy()
+        one.update(text.encode("utf-8", "surrogatepass"))
+        digests.append(one.digest())
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew.adapters.adapter import Similarity
-from askew.data import Dataset, EmbeddingSet, TwoWayFolds, near_duplicate_groups, stable_hash
+from askew.data import Dataset, EmbeddingSet, TwoWayFolds, near_duplicate_groups, stable_hashes
 from askew.errors import LabelError
 from askew.estimators.negatives import Mined, Mining, mine
 from askew.linalg.fixed import BoolArray, Float64Array, IntArray
@@ -126,7 +126,7 @@ class Labels:
             query_ids=names,
             queries=queries,
             query_fold=np.array([folds.query_fold[name] for name in names], dtype=np.int64),
-            plain_fold=np.array([stable_hash(name, f"plain-{seed}") % folds.count for name in names], dtype=np.int64),
+            plain_fold=(stable_hashes(names, f"plain-{seed}") % np.uint64(folds.count)).astype(np.int64),
             pair_query=pair_query,
             pair_item=pair_item,
             pair_weight=_normalised(np.array(grades), pair_query),
@@ -135,7 +135,7 @@ class Labels:
             items=(documents.matrix[item_row] / scale).astype(np.float32),
             item_row=item_row,
             item_fold=_with_copies(item_fold, group),
-            item_hash=np.array([stable_hash(name, f"draw-{seed}") for name in item_ids], dtype=np.uint64),
+            item_hash=stable_hashes(item_ids, f"draw-{seed}"),
             mined=mined,
         )
 

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from askew.data import Dataset, stable_hash
+from askew.data import Dataset, stable_hashes
 from askew.errors import LabelError
 from askew.linalg import FloatArray
 from askew.linalg.fixed import Float32Array, Float64Array, IntArray
@@ -146,4 +146,4 @@ def _numbered(ids: Sequence[str], origin: Callable[[str], str] | None) -> IntArr
     if origin is None:
         return None
     # By hash, so that queries and documents agree on a number without a table between them.
-    return np.array([stable_hash(origin(name), "origin") >> 1 for name in ids], dtype=np.int64)
+    return (stable_hashes(map(origin, ids), "origin") >> np.uint64(1)).astype(np.int64)

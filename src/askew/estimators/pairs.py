@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew._blocks import blocks
-from askew.data import EmbeddingSet, stable_hash
+from askew.data import EmbeddingSet, stable_hashes
 from askew.errors import DimensionError, EmbeddingError, MatchError, name_some
 from askew.linalg import FloatArray
 from askew.linalg.fixed import BoolArray, Float64Array, IntArray
@@ -145,7 +145,7 @@ class Pairs:
             )
         first = _distinct(source, target, rows[0][whole], rows[1][whole])
         kept = np.flatnonzero(whole)[first]
-        order = np.array([stable_hash(common[row], f"held-{seed}") for row in kept], dtype=np.uint64)
+        order = stable_hashes((common[row] for row in kept), f"held-{seed}")
         held = order % _HELD_OUT == 0
         if not 0 < held.sum() < len(held):
             held[:] = False

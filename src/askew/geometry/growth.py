@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from askew._checks import check_count, check_seed, is_whole, listed
-from askew.data.ids import stable_hash
+from askew.data.ids import stable_hashes
 from askew.errors import LabelError, ParameterError
 from askew.geometry.halving import compact, side_by_side, spectra_of
 from askew.geometry.rows import RelevanceRows
@@ -107,7 +107,7 @@ def risk_curve(
     check_seed(seed)
     cuts = sorted(_checked_parts(parts), reverse=True)  # counts ascend
     fold = units.deal(min(folds, len(units)), f"fold-{seed}")
-    order = np.argsort([stable_hash(units.names[unit], f"nested-{seed}") for unit in units.of_row], kind="stable")
+    order = np.argsort(stable_hashes((units.names[unit] for unit in units.of_row), f"nested-{seed}"), kind="stable")
     least = int(len(fold) - np.bincount(fold).max())
     usable = [count for count in cuts if least // count >= FEWEST_UNITS]
     if not usable:

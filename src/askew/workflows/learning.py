@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from askew.data import stable_hash
+from askew.data import stable_hashes
 from askew.errors import LabelError
 from askew.estimators import Estimator, Labels, cautious
 from askew.estimators.choose import RankScore
@@ -248,7 +248,7 @@ class _Design:
         self.fold = labels.query_fold if self._fresh else labels.plain_fold
         self.folds: list[int] = np.unique(self.fold).tolist()
         self.candidates = 1 + sum(len(one.strengths) * len(one.ranks) for one in estimators)
-        self._order = np.argsort([stable_hash(name, f"part-{seed}") for name in labels.query_ids], kind="stable")
+        self._order = np.argsort(stable_hashes(labels.query_ids, f"part-{seed}"), kind="stable")
 
     def scores(self, count: int, fold: int, place: int) -> tuple[IntArray, Float64Array]:
         """Rows of a fold (q,), and (2, C, q) scores of the base and of fits to one of so many parts of the others."""

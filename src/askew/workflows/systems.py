@@ -94,7 +94,7 @@ def fit_systems(
     The aligned system searches with the query encoder alone, its prior the alignment; the document encoder with its
     own queries has the identity; the fused one takes both vectors of a query, and its base is the document encoder
     alone. All are fitted and judged on the same queries and folds, so their cross-fitted scores can be compared. A
-    dearer system is recommended where what it ships leads a cheaper one by more than one standard error.
+    dearer system is recommended where what it ships leads a cheaper one by more than two standard errors.
 
     Args:
         folder: see `askew.formats.read_dataset`; some documents by both encoders.

@@ -21,6 +21,8 @@ from askew.workflows.two_encoders import ALIGNED, COSTS, FUSED
 
 __all__ = ["SystemFit", "recommend", "recorded", "try_systems", "weigh"]
 
+_SURE = 2.0
+
 
 @dataclass(frozen=True, eq=False)
 class SystemFit:
@@ -89,12 +91,15 @@ def _ships(one: Fit) -> float:
 
 
 def recommend(standing: Sequence[SystemFit]) -> tuple[SystemFit, str]:
-    """From the cheapest on, the next one where it leads by more than a standard error; and why, in a sentence."""
+    """From the cheapest on, the next one where it leads by more than two standard errors; and why, in a sentence.
+
+    One would do where nothing is lost by a wrong choice; here a second encoder is paid for with every query.
+    """
     best = standing[0]
     if not best.fit.choice.verdict.queries:
         return best, "nothing could be measured: too few labelled queries, so the cheapest system stays"
     for one in standing[1:]:
-        if one.ships - best.ships > standard_error(one.scores - best.scores):
+        if one.ships - best.ships > _SURE * standard_error(one.scores - best.scores):
             best = one
     scores = ", ".join(f"{one.system} {one.ships:.4f}" for one in standing)
     why = "" if best is standing[0] else f", {best.lead:+.4f} (standard error {best.standard_error:.4f}) over the first"
@@ -183,7 +188,7 @@ def _sentence(standing: Sequence[SystemFit], best: SystemFit, written: str) -> s
     elif len(standing) == 1:
         told = f"{name} is the only system that there are vectors for."
     elif best is first:
-        told = f"{name} is recommended, the cheapest: no other leads it by more than one standard error."
+        told = f"{name} is recommended, the cheapest: no other leads it by more than two standard errors."
     else:
         lead = f"{best.lead:+.4f} nDCG@10 (standard error {best.standard_error:.4f})"
         told = f"{name} is recommended: what it ships leads {first.system} by {lead}, cross-fitted."
