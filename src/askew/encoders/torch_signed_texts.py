@@ -20,7 +20,7 @@ __all__ = ["TextEncoder"]
 
 
 class TextEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
-    """A model under training; heads read its token vectors, times √d.
+    """A model under training; heads read its token vectors, times √d. Nothing of it drops out.
 
     Args:
         encoder: the model.
@@ -50,6 +50,12 @@ class TextEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
             part.requires_grad_(True)
         found = encoder.states(["a"], kind="document").vectors
         self.width = self.dim = int(found.shape[-1])
+
+    def train(self, mode: bool = True) -> TextEncoder:
+        """Stay in evaluation mode: vectors are held to where they were, and what drops out would drown that."""
+        del mode
+        super().train(False)
+        return self
 
     def forward(self, tokens: Tensor, mask: Tensor, side: Side) -> Spoken:
         """(b, 1) numbers of texts → their token vectors."""
