@@ -32,8 +32,8 @@ ARMS = {
     "frozen, queries alone": LateSettings(gates="query"),
     "frozen, documents alone": LateSettings(gates="document"),
     "frozen, nothing ordinary": LateSettings(pull=0.0),
-    "tuned without signs": LateSettings(gates="none", layers=2, epochs=3, pull=10.0),
-    "tuned": LateSettings(layers=2, epochs=3, pull=10.0),
+    "tuned without signs": LateSettings(gates="none", layers=2),
+    "tuned": LateSettings(layers=2),
 }
 
 

@@ -43,7 +43,6 @@ class Lessons:
         query_origin: (n,) the data set of each query, where several are pooled; negatives come from its own one.
         document_origin: (m,) the data set of each document, likewise.
 
-    >>> from askew.data import EmbeddingSet
     >>> from askew.data import EmbeddingSet, Qrels
     >>> eye = EmbeddingSet("ab", np.eye(2))
     >>> lessons = Lessons.of_dataset(Dataset(eye, eye, Qrels({"a": {"a": 1, "b": 0}})), ["a"])
