@@ -250,6 +250,6 @@ def test_queries_of_two_encoders_are_checked_side_by_side(task: Any, askew: Aske
     sides = said.json()["encoders"]["tiny+more"]
     assert (sides["queries"]["dim"], sides["documents"]["dim"]) == (32, 24)
     assert found(said) == []
-    missing = askew("check", task.root, "--encoder", "tiny+none", "--json")
-    assert missing.code != 0
-    assert "there is no encoder 'tiny+none'" in missing.json()["errors"][0]
+    missing = askew("check", task.root, "--encoder", "tiny+none")
+    assert missing.code == 2
+    assert "there is no encoder 'tiny+none'" in missing.out

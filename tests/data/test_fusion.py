@@ -92,7 +92,7 @@ def test_the_wrong_order_is_refused_by_widths_and_the_right_one_is_named() -> No
     plain = [EmbeddingSet(one.ids, one.matrix) for one in (OTHER.take(OWN.ids), OWN)]
     for first, second in (plain, [one.matrix for one in plain]):
         with pytest.raises(DimensionError, match=right):
-            named.apply(first, second)  # type: ignore[call-overload]
+            named.apply(first, second)  # type: ignore[arg-type]
     with pytest.raises(DimensionError, match=r"4 dimensions, the adapter takes 10: those of 'old'.*--second-queries"):
         named.apply(OWN)
     with pytest.raises(DimensionError, match="the first encoder \\(4 dimensions\\)"):
