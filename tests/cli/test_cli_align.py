@@ -209,6 +209,7 @@ def test_migrate_is_a_gate(alike: Any, askew: Askew, tmp_path: Path) -> None:
     assert passed["gate"]["passed"]
     assert passed["gate"]["retention"] == passed["retained"] > 1
     assert askew("inspect", tmp_path / "a").code == 0
+    assert "95% interval ±" in passed["gate"]["reason"]
     refused = askew("migrate", alike.root, *BOTH, "-o", tmp_path / "b", "--least-overlap", "0.999")
     assert refused.code == 1
     assert "migration: refused: " in refused.out
@@ -224,6 +225,38 @@ def test_migrate_refuses_what_loses_too_much(apart: Any, askew: Askew, tmp_path:
     assert askew("migrate", apart.root, *BOTH).code == 1
     message = askew("migrate", apart.root, *BOTH, "--least-retention", "0.5").refused(2)
     assert "no judged queries by both encoders" in message
+
+
+def test_systems_are_compared_on_the_queries_of_both(alike: Any, askew: Askew) -> None:
+    """Whoever lacks queries does not score 0 for them."""
+    means = []
+    half = [f"q{row}" for row in range(0, 180, 2)]
+    for name in ("old", "new"):
+        rows = np.load(alike.root / "embeddings" / name / "queries.npy")
+        alike.embed("queries", rows[::2], half, encoder=name)
+        told = askew("align", alike.root, *BOTH, "--json").json()
+        means.append({one["system"]: one["means"]["nDCG@10"] for one in told["systems"]})
+        lacking = next(one for one in told["findings"] if one["code"] == "judged-by-one")
+        assert "are not embedded by both encoders, and are left out" in lacking["message"]
+        alike.embed("queries", rows, [f"q{row}" for row in range(180)], encoder=name)
+    assert means[0] == means[1]
+
+
+def test_a_gate_passes_nothing_on_little_evidence(alike: Any, askew: Askew) -> None:
+    for path in (alike.root / "qrels").iterdir():
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join(lines[:31]) + "\n")
+    refused = askew("migrate", alike.root, *BOTH)
+    assert refused.code != 0
+    assert "judged queries are too few to pass, fewer than 50" in " ".join(refused.out.split())
+    for path in (alike.root / "qrels").iterdir():
+        path.unlink()
+    assert askew("migrate", alike.root, *BOTH).code == 0
+    rows = np.load(alike.root / "embeddings" / "new" / "docs.npy")
+    alike.embed("docs", rows[:100], [f"d{row}" for row in range(100)], encoder="new")
+    refused = askew("migrate", alike.root, *BOTH)
+    assert refused.code != 0
+    assert "100 of 300 documents are embedded by both encoders" in " ".join(refused.out.split())
 
 
 def test_a_sample_of_documents_is_enough(alike: Any, askew: Askew) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from askew.data import Run
 from askew.evaluation import Evaluation, compare
-from askew.workflows.advise import advise
+from askew.workflows.advise import advise, too_few
 from askew.workflows.retention import Kept, Standing, overlap
 from askew.workflows.two_encoders import ALIGNED, COSTS, FUSED, OLD, REINDEXED
 
@@ -57,13 +57,13 @@ def standings(count: int = 200, **means: float) -> list[Standing]:
     ],
 )
 def test_judged_queries_decide(means: Any, system: str, sure: bool, says: str) -> None:
-    advice = advise(standings(**means), [], NAMES)
+    advice = advise(standings(**means), [], NAMES, index=5000)
     assert (advice.system, advice.sure) == (system, sure)
     assert says in advice.reason
 
 
 def test_few_queries_are_never_sure() -> None:
-    advice = advise(standings(20, old=0.5, aligned=0.3, fused=0.5), [], NAMES)
+    advice = advise(standings(20, old=0.5, aligned=0.3, fused=0.5), [], NAMES, index=5000)
     assert (advice.system, advice.sure) == (OLD, False)
     assert "20 judged queries are too few" in advice.reason
 
@@ -73,17 +73,36 @@ def test_few_queries_are_never_sure() -> None:
 )
 def test_without_judgements_the_overlap_is_a_guess(of_new: float, of_old: float | None, system: str) -> None:
     kept = [
-        Kept(OLD, "held-out documents", 100, 0.3, 1.0),
-        Kept(ALIGNED, "held-out documents", 100, of_new, of_old),
-        Kept(ALIGNED, "queries", 100, 1.0, 1.0),
+        Kept(OLD, "held-out documents", 100, 1000, 0.3, 1.0),
+        Kept(ALIGNED, "held-out documents", 100, 1000, of_new, of_old),
+        Kept(ALIGNED, "queries", 100, 5000, 1.0, 1.0),
     ]
-    advice = advise([], kept, NAMES)
+    advice = advise([], kept, NAMES, index=5000)
     assert (advice.system, advice.sure) == (system, False)
     assert "this is a guess" in advice.reason
 
 
+@pytest.mark.parametrize(
+    ("asked", "among", "index", "says"),
+    [
+        (100, 999, 5000, "999 of 5,000 documents are embedded by both encoders"),
+        (100, 299, 300, "299 of 300 documents are embedded by both encoders"),
+        (19, 1000, 1000, "19 held-out documents are too few"),
+        (20, 300, 300, ""),
+        (20, 1000, 10**6, ""),
+    ],
+)
+def test_few_documents_are_no_ground_for_a_guess(asked: int, among: int, index: int, says: str) -> None:
+    """However much is kept: among few documents chance keeps it."""
+    kept = Kept(ALIGNED, "held-out documents", asked, among, 1.0, 1.0)
+    assert says in too_few(kept, index)
+    assert bool(says) is bool(too_few(kept, index))
+    advice = advise([], [kept], NAMES, index=index)
+    assert (advice.system, says in advice.reason) == (OLD if says else ALIGNED, True)
+
+
 def test_nothing_at_all_keeps_what_there_is() -> None:
-    assert advise([], [], NAMES).system == OLD
+    assert advise([], [], NAMES, index=5000).system == OLD
 
 
 def test_overlap_by_hand() -> None:

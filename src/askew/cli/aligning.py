@@ -75,6 +75,7 @@ def align(
     """Map one encoder's queries to another's index without labels, and say what that keeps."""
     from askew.workflows.align import align_folder
     from askew.workflows.assess import MEASURES
+    from askew.workflows.two_encoders import ALIGNED, FUSED
 
     with progress_bar(quiet) as named:
         found = align_folder(
@@ -100,7 +101,9 @@ def align(
         return
     _show(found)
     if output is not None:
-        say(f"adapter: {output}")
+        written = FUSED if fused else ALIGNED
+        other = "" if written == found.advice.system else " (not the recommended one)"
+        say(f"adapter of the {written} system{other}: {output}")
 
 
 def migrate(

@@ -272,10 +272,9 @@ def _explained_by(path: RidgePath, held: PairMoments, strengths: Sequence[float]
 
 def _kept(pairs: Pairs, path: RidgePath, strengths: Sequence[float]) -> Float64Array:
     """(S, n) for every map and held-out document: how many are near its own vector and near its mapped one."""
-    asked, own = pairs.sample(_ASKED, held_out=True)
-    _, index = pairs.sample(_AMONG, held_out=False)
-    turned, documents, depth = _narrow(asked @ path.axes), _narrow(index).T, min(_DEPTH, len(index))
-    near = _nearest(_narrow(own) @ documents, depth)
+    asked, among = pairs.sample(_ASKED, held_out=True), pairs.sample(_AMONG, held_out=False)
+    documents, depth = _narrow(pairs.told(among)).T, min(_DEPTH, len(among))
+    turned, near = _narrow(pairs.asked(asked) @ path.axes), _nearest(_narrow(pairs.told(asked)) @ documents, depth)
     found = np.empty((len(strengths), len(asked)))
     for place, strength in enumerate(strengths):
         mapped = turned @ _narrow(path.shrinkage(strength)[:, None] * path.loadings)

@@ -170,14 +170,20 @@ class Pairs:
         """Unit rows of the documents held out, block by block."""
         there = np.flatnonzero(self.held_out)
         for part in blocks(len(there), _ROWS):
-            rows = there[part]
-            yield self.source.unit(self.source_rows[rows]), self.target.unit(self.target_rows[rows])
+            yield self.asked(there[part]), self.told(there[part])
 
-    def sample(self, count: int, *, held_out: bool) -> tuple[Float64Array, Float64Array]:
-        """Unit rows of both sides, of the first `count` by hash of the documents held out, or of the others."""
+    def sample(self, count: int, *, held_out: bool) -> IntArray:
+        """The first `count` by hash of the documents held out, or of the others."""
         there = np.flatnonzero(self.held_out == held_out)
-        rows = there[np.argsort(self.order[there], kind="stable")[:count]]
-        return self.source.unit(self.source_rows[rows]), self.target.unit(self.target_rows[rows])
+        return np.asarray(there[np.argsort(self.order[there], kind="stable")[:count]])
+
+    def asked(self, places: IntArray) -> Float64Array:
+        """Unit rows of the first side."""
+        return self.source.unit(self.source_rows[places])
+
+    def told(self, places: IntArray) -> Float64Array:
+        """Unit rows of the second side."""
+        return self.target.unit(self.target_rows[places])
 
     def moments(self) -> tuple[PairMoments, PairMoments]:
         """Of the documents to learn from, and of those held out, in one pass."""

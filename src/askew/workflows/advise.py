@@ -10,13 +10,16 @@ from askew.evaluation import Comparison, compare
 from askew.workflows.retention import Kept, Standing
 from askew.workflows.two_encoders import ALIGNED, FUSED, OLD, REINDEXED
 
-__all__ = ["Advice", "advise"]
+__all__ = ["FEW", "Advice", "advise", "too_few"]
 
-# Fewer queries are no evidence; the report's tables say the same.
-_FEW = 50
-# Without judgements: an aligned system that shares fewer of the first ten with either encoder is another ranker. Pairs
+#: Fewer judged queries are no evidence; the report's tables say the same.
+FEW = 50
+# Without judgements: an aligned system that shares fewer of the first ten with both encoders is another ranker. Pairs
 # that lose by judgements share 0.3 to 0.5.
 _LEAST_OVERLAP = 0.5
+# Among few documents the first ten agree by chance, and near ones are missing: of an index of 800, of which 200 are
+# embedded by both, an alignment that retains a quarter kept half.
+_FEWEST_ASKED, _FEWEST_DOCUMENTS = 20, 1000
 
 
 @dataclass(frozen=True)
@@ -38,26 +41,46 @@ class Advice:
         return dict(self.__dict__)
 
 
-def advise(standings: Sequence[Standing], kept: Sequence[Kept], names: tuple[str, str], *, seed: int = 0) -> Advice:
+def advise(
+    standings: Sequence[Standing], kept: Sequence[Kept], names: tuple[str, str], *, index: int, seed: int = 0
+) -> Advice:
     """Which system to use over the index of the document encoder.
 
     Args:
         standings: of the systems on judged queries; empty without any.
         kept: of both encoders' rankings.
         names: of the query encoder and the document encoder.
+        index: how many documents the index has.
         seed: of the resampling.
     """
     held = {one.system: one for one in standings}
     if ALIGNED not in held:
-        return _guess(kept, names)
+        return _guess(kept, names, index)
     aligned = held[ALIGNED].against
     if aligned is None:
         return _without_own(held, names)
     found = _measured(held, aligned, names, seed)
     count = len(held[ALIGNED].evaluation.queries)
-    if count >= _FEW:
+    if count >= FEW:
         return found
     return Advice(found.system, False, f"{found.reason} {count} judged queries are too few to be sure.")
+
+
+def too_few(kept: Kept, index: int) -> str:
+    """Why what is kept says nothing, in words; empty where it says something.
+
+    Args:
+        kept: on held-out documents.
+        index: how many documents the index has.
+    """
+    if kept.documents < min(index, _FEWEST_DOCUMENTS):
+        return (
+            f"{kept.documents:,} of {index:,} documents are embedded by both encoders, and among fewer than "
+            f"{min(index, _FEWEST_DOCUMENTS):,} the first ten agree by chance"
+        )
+    if kept.count < _FEWEST_ASKED:
+        return f"{kept.count:,} held-out documents are too few to ask with, fewer than {_FEWEST_ASKED}"
+    return ""
 
 
 def _measured(held: Mapping[str, Standing], aligned: Comparison, names: tuple[str, str], seed: int) -> Advice:
@@ -76,7 +99,7 @@ def _measured(held: Mapping[str, Standing], aligned: Comparison, names: tuple[st
         return Advice(ALIGNED, True, f"{told}.")
     if aligned.high < 0:
         return Advice(OLD, True, f"{told}. Keep embedding queries with {names[1]}.")
-    system = ALIGNED if aligned.difference >= 0 else OLD
+    system = ALIGNED if aligned.difference > 0 else OLD
     return Advice(system, False, f"{told}. Neither can be told from noise, so let cost decide.")
 
 
@@ -108,7 +131,7 @@ def _without_own(held: Mapping[str, Standing], names: tuple[str, str]) -> Advice
     )
 
 
-def _guess(kept: Sequence[Kept], names: tuple[str, str]) -> Advice:
+def _guess(kept: Sequence[Kept], names: tuple[str, str], index: int) -> Advice:
     """No judgements: by whether the map searches like either encoder, on held-out documents.
 
     A perfect map gives the document encoder's own results for a document, whatever the query encoder's are; one that
@@ -117,6 +140,9 @@ def _guess(kept: Sequence[Kept], names: tuple[str, str]) -> Advice:
     found = next((one for one in kept if one.system == ALIGNED), None)  # held-out documents come first, and count
     if found is None:
         return Advice(OLD, False, "Nothing could be measured: too few documents are embedded by both encoders.")
+    lacking = too_few(found, index)
+    if lacking:
+        return Advice(OLD, False, f"Nothing is judged here, and what is kept tells nothing: {lacking}.")
     own = found.of_document_encoder or 0.0
     told = (
         f"Aligned, {names[0]} finds {own:.0%} of the first ten results that {names[1]} finds, and keeps "

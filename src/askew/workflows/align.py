@@ -8,15 +8,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Finding, examine
 from askew.errors import ParameterError
 from askew.estimators import Alignment, align
 from askew.estimators.align import BETA, Method, check_method
+from askew.estimators.evidence import standard_error
 from askew.formats import save_adapter
 from askew.protocols import Progress
-from askew.workflows.advise import Advice, advise
+from askew.workflows.advise import FEW, Advice, advise, too_few
 from askew.workflows.assess import MEASURES, depth_for
 from askew.workflows.deliver import check_places
 from askew.workflows.retention import Kept, Standing, retention, standings
@@ -41,6 +44,7 @@ class Aligned:
         advice: which system to use.
         adapters: system → adapter without labels.
         findings: what is odd about the data.
+        index: documents that are searched.
     """
 
     alignment: Alignment
@@ -51,6 +55,7 @@ class Aligned:
     advice: Advice
     adapters: Mapping[str, Adapter]
     findings: tuple[Finding, ...]
+    index: int
 
     @property
     def retained(self) -> float | None:
@@ -59,6 +64,14 @@ class Aligned:
         if ALIGNED not in means or means.get(OLD, 0.0) <= 0:
             return None
         return means[ALIGNED] / means[OLD]
+
+    @property
+    def retained_error(self) -> float | None:
+        """The standard error of that share over queries, to first order."""
+        if self.retained is None:
+            return None
+        by = {one.system: np.asarray(next(iter(one.evaluation.values.values()))) for one in self.standings}
+        return standard_error(by[ALIGNED] - self.retained * by[OLD]) / float(by[OLD].mean())
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -80,7 +93,7 @@ class Gate:
     """Whether a migration keeps enough.
 
     Attributes:
-        passed: whether it does.
+        passed: whether it does; never on too little evidence.
         reason: a sentence.
         retention: of the old system's quality, if that was asked for or could be measured.
         overlap: of the old system's first ten, on held-out documents, likewise.
@@ -227,9 +240,10 @@ def align_encoders(
     step()
     found = standings(task, adapters, measures=measures, similarity=similarity, seed=seed)
     step()
-    advice = advise(found, kept, task.names, seed=seed)
+    advice = advise(found, kept, task.names, index=len(task.index), seed=seed)
     step()
-    return Aligned(alignment, task.names, kept, found, task.split, advice, adapters, _findings(task, alignment))
+    findings = _findings(task, alignment)
+    return Aligned(alignment, task.names, kept, found, task.split, advice, adapters, findings, len(task.index))
 
 
 def gate(found: Aligned, *, least_retention: float | None = None, least_overlap: float | None = None) -> Gate:
@@ -240,6 +254,8 @@ def gate(found: Aligned, *, least_retention: float | None = None, least_overlap:
         least_retention: of the old system's mean of the first measure; 0.95 by default where it can be measured.
         least_overlap: of the old encoder's first ten, on held-out documents; 0.5 by default where quality cannot be
             measured.
+
+    Fewer than 50 judged queries pass nothing, nor do few documents: see `askew.workflows.advise.too_few`.
 
     Raises:
         ParameterError: a bound is not between 0 and 1, or cannot be measured here.
@@ -264,7 +280,7 @@ def gate(found: Aligned, *, least_retention: float | None = None, least_overlap:
         raise ParameterError(
             "too few documents are embedded by both encoders to hold any out",
             where="least_overlap",
-            remedy="Embed 100 or more with the new encoder",
+            remedy="Embed 1,000 or more with the new encoder",
         )
     checks = [
         (value, bound, what)
@@ -274,9 +290,17 @@ def gate(found: Aligned, *, least_retention: float | None = None, least_overlap:
         )
         if value is not None and bound is not None
     ]
-    passed = all(value >= bound for value, bound, _ in checks)
-    told = "; ".join(f"{value:.1%} {what}, {bound:.1%} was asked for" for value, bound, what in checks)
-    return Gate(passed, told, found.retained, overlap)
+    told = [f"{value:.1%} {what}, {bound:.1%} was asked for" for value, bound, what in checks]
+    lacking = []
+    if least_retention is not None and found.retained_error is not None:
+        told[0] += f" (95% interval ± {1.96 * found.retained_error:.1%})"
+        count = len(found.standings[0].evaluation.queries)
+        if count < FEW:
+            lacking.append(f"{count} judged queries are too few to pass, fewer than {FEW}")
+    if least_overlap is not None and kept is not None:
+        lacking += filter(None, [too_few(kept, found.index)])
+    passed = not lacking and all(value >= bound for value, bound, _ in checks)
+    return Gate(passed, "; ".join([*told, *lacking]), found.retained, overlap)
 
 
 class _Steps:
@@ -304,6 +328,18 @@ def _adapters(
 def _findings(task: TwoEncoders, alignment: Alignment) -> tuple[Finding, ...]:
     dataset = task.dataset(ALIGNED) or task.dataset(OLD)
     found = list(examine(dataset)) if dataset is not None else []
+    judged = 0 if task.qrels is None else len(task.qrels.queries)
+    left_out = judged - len(task.judged_by_all)
+    if task.queries is not None and task.own_queries is not None and left_out:
+        found.append(
+            Finding(
+                "judged-by-one",
+                "warning",
+                f"{left_out:,} of {judged:,} judged queries are not embedded by both encoders, and are left out",
+                left_out,
+                remedy="Embed them with both",
+            )
+        )
     fewest = 2 * max(alignment.map.shape)
     if alignment.documents < fewest:
         found.append(

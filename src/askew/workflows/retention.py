@@ -33,6 +33,7 @@ class Kept:
         system: whose results.
         asked: ``"held-out documents"`` or ``"queries"``.
         count: how many were asked.
+        documents: among how many.
         of_query_encoder: the share that the query encoder has too, over documents of its own.
         of_document_encoder: the share that the document encoder has too; None without its queries.
     """
@@ -40,6 +41,7 @@ class Kept:
     system: str
     asked: str
     count: int
+    documents: int
     of_query_encoder: float
     of_document_encoder: float | None
 
@@ -142,7 +144,8 @@ def _kept(
         if ranked is None or theirs is None:
             continue
         of_own = None if own is None else float(overlap(ranked, own).mean())
-        found.append(Kept(system, asked, len(ranked), float(overlap(ranked, theirs).mean()), of_own))
+        of_theirs = float(overlap(ranked, theirs).mean())
+        found.append(Kept(system, asked, len(ranked), len(task.index), of_theirs, of_own))
     return found
 
 
@@ -154,7 +157,7 @@ def standings(
     similarity: Similarity = "dot",
     seed: int = 0,
 ) -> tuple[Standing, ...]:
-    """Every system that the task has vectors for, on its judged queries.
+    """Every system that the task has vectors for, on the judged queries that each encoder in play has embedded.
 
     Args:
         task: by two encoders, with judgements.
@@ -167,15 +170,15 @@ def standings(
         Empty without judgements or queries.
     """
     found: dict[str, Evaluation] = {}
+    common = task.judged_by_all
     for system in (OLD, ALIGNED, FUSED, REINDEXED):
         dataset = task.dataset(system) if system != REINDEXED or task.reindexed else None
-        if dataset is None:
+        if dataset is None or not common:
             continue
-        queries = dataset.queries.take([name for name in dataset.qrels.queries if name in dataset.queries])
         depth, adapter = depth_for(measures), adapters.get(system)
-        run = search(queries, dataset.documents, k=depth, adapter=adapter, similarity=similarity)
+        run = search(dataset.queries.take(common), dataset.documents, k=depth, adapter=adapter, similarity=similarity)
         run.name = system
-        found[system] = evaluate(run, dataset.qrels, measures)
+        found[system] = evaluate(run, dataset.qrels.only(common), measures)
     own = found.get(OLD)
     return tuple(
         Standing(

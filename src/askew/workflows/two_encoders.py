@@ -69,6 +69,13 @@ class TwoEncoders:
         """Whether the query encoder has embedded every document of the index."""
         return all(name in self.documents for name in self.index.ids)
 
+    @property
+    def judged_by_all(self) -> list[str]:
+        """The judged queries that each encoder with any queries has embedded: systems are compared on these alone."""
+        asked = [side for side in (self.queries, self.own_queries) if side is not None]
+        named = () if self.qrels is None or not asked else self.qrels.queries
+        return [name for name in named if all(name in side for side in asked)]
+
     def asked(self, system: str) -> EmbeddingSet | None:
         """The queries that a system searches with; None where a side of them is not there."""
         if system == OLD:
