@@ -128,6 +128,75 @@ def test_a_fusion_without_labels_goes_all_the_way(alike: Any, askew: Askew, tmp_
     )
 
 
+def _new_ids(queries: Path, folder: Path) -> Path:
+    """The same vectors under ids that no adapter has seen."""
+    folder.mkdir(parents=True)
+    np.save(folder / "queries.npy", np.load(queries))
+    (folder / "queries.ids").write_text("".join(f"new{row}\n" for row in range(180)), encoding="utf-8")
+    return folder / "queries.npy"
+
+
+def test_the_order_of_two_files_is_checked_where_ids_are_new(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    adapter, folder, out = tmp_path / "fused", alike.root / "embeddings", tmp_path / "out.npy"
+    askew("align", alike.root, *BOTH, "--fused", "-o", adapter, "-q")
+    own, other = (_new_ids(folder / name / "queries.npy", tmp_path / f"by-{name}") for name in ("old", "new"))
+    documents = folder / "old" / "docs.npy"
+    assert askew("search", own, documents, "-a", adapter, "--second-queries", other).code == 0
+    right = "those of 'old' (16 dimensions) and those of 'new' (24 dimensions), side by side"
+    swapped = (other, "--second-queries", own)
+    for command in (("search", *swapped, documents, "-a", adapter), ("apply", adapter, *swapped, "-o", out)):
+        assert right in askew(*command).refused(3)
+    second = ("--second-queries", other)
+    for named in (("--encoder", "new"), ("--second-encoder", "old")):
+        assert "the adapter takes " + right in askew("apply", adapter, own, *second, *named, "-o", out).refused(4)
+    assert "are the first ones" in askew("apply", adapter, own, "--second-queries", own, "-o", out).refused(2)
+    message = askew("apply", adapter, own, "-o", out).refused(3)
+    assert right in message
+    assert "the same queries of 'new' with --second-queries" in message
+    assert not out.exists()
+
+
+def test_the_card_beside_vectors_tells_the_order_of_equal_widths(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    from askew.formats import EncoderCard, write_card
+
+    for side in ("docs", "queries"):
+        alike.embed(side, np.load(alike.root / "embeddings" / "new" / f"{side}.npy")[:, :16], encoder="new")
+    adapter, folder, files = tmp_path / "fused", alike.root / "embeddings", {}
+    askew("align", alike.root, *BOTH, "--fused", "-o", adapter, "-q")
+    for name in ("old", "new"):
+        files[name] = _new_ids(folder / name / "queries.npy", tmp_path / f"by-{name}")
+        write_card(EncoderCard(name, 16, {}, {}), files[name].parent)
+    told = ("-o", tmp_path / "out.npy")
+    message = askew("apply", adapter, files["new"], "--second-queries", files["old"], *told).refused(4)
+    assert "the first query vectors come from the encoder 'new'" in message
+    assert askew("apply", adapter, files["old"], "--second-queries", files["new"], *told).code == 0
+
+
+def test_queries_that_are_bad_in_either_file_are_dropped_from_both(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    adapter, folder, files = tmp_path / "fused", alike.root / "embeddings", {}
+    askew("align", alike.root, *BOTH, "--fused", "-o", adapter, "-q")
+    for name, row in (("old", 7), ("new", 9)):
+        files[name] = folder / name / "queries.npy"
+        rows = np.load(files[name])
+        rows[row, 0] = np.nan
+        np.save(files[name], rows)
+    command = ("apply", adapter, files["old"], "--second-queries", files["new"], "-o", tmp_path / "out.npy")
+    said = askew(*command, "--bad-rows", "drop", "--json")
+    assert (said.json()["queries"], said.json()["dropped"]) == (178, ["q7", "q9"])
+    assert "2 queries with NaN or infinite values were dropped (q7, q9)" in said.err
+
+
+def test_a_fused_adapter_beside_one_of_one_encoder(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    fused, aligned = tmp_path / "fused", tmp_path / "aligned"
+    askew("align", alike.root, *BOTH, "--fused", "-o", fused, "-q")
+    askew("align", alike.root, *BOTH, "-o", aligned, "-q")
+    message = askew("compare", alike.root, fused, aligned, "--encoder", "old+new").refused(2)
+    for part in ("'old+new', 40 dimensions", "'new', 24 dimensions", "askew fit --query-encoder"):
+        assert part in message
+    said = askew("evaluate", alike.root, "--encoder", "old+new", "-a", fused)
+    assert (said.code, said.err) == (0, "")
+
+
 def _turned(queries: Path) -> Path:
     turned = queries.with_name("turned.npy")
     np.save(turned, np.load(queries)[:, ::-1].copy())

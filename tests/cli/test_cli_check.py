@@ -61,7 +61,7 @@ def test_warnings_matter_to_strict_alone(task: Any, askew: Askew) -> None:
 
 
 def test_what_is_odd_in_every_split_is_said_once(task: Any, askew: Askew) -> None:
-    task.embed("docs", np.load(task.documents) * 300)
+    task.embed("docs", np.load(task.documents) * np.linspace(264, 405, 300)[:, None])
     said = askew("check", task.root, "--json")
     assert found(said) == [("tiny", "norms-documents")]
     assert found(askew("check", task.root, "--json", "--similarity", "cosine")) == []
@@ -241,3 +241,15 @@ def test_without_pyarrow_that_alone_is_the_error(askew: Askew, tmp_path: Path, m
     said = askew("check", tmp_path)
     assert (said.code, said.out.count("error: ")) == (5, 1)
     assert "needs the package 'pyarrow'" in said.out
+
+
+def test_queries_of_two_encoders_are_checked_side_by_side(task: Any, askew: Askew) -> None:
+    task.embed("queries", np.load(task.queries)[:, :8], encoder="more")
+    said = askew("check", task.root, "--encoder", "tiny+more", "--json")
+    assert said.code == 0
+    sides = said.json()["encoders"]["tiny+more"]
+    assert (sides["queries"]["dim"], sides["documents"]["dim"]) == (32, 24)
+    assert found(said) == []
+    missing = askew("check", task.root, "--encoder", "tiny+none")
+    assert missing.code == 2
+    assert "there is no encoder 'tiny+none'" in missing.out

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from askew.adapters import Adapter
+from askew.adapters import Adapter, Provenance
 from askew.data import EmbeddingSet, side_by_side
-from askew.errors import DimensionError, EmbeddingError, EncoderMismatchError, MatchError
+from askew.errors import DimensionError, EmbeddingError, EncoderMismatchError, MatchError, ParameterError
 from askew.operators import BilinearOperator, Dense, Identity, Stacked
 
 RNG = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def test_another_base_has_the_operator_s_shape() -> None:
 
 
 def test_one_of_two_encoders_that_has_changed_is_found() -> None:
-    from askew.adapters import Canaries, Provenance
+    from askew.adapters import Canaries
 
     both = side_by_side(OWN, OTHER)
     held = Adapter(FUSED.operator, provenance=Provenance("old+new", "old", Canaries.pick(both, {})))
@@ -75,3 +75,59 @@ def test_one_of_two_encoders_that_has_changed_is_found() -> None:
     swapped = side_by_side(OWN, EmbeddingSet(OTHER.ids, OTHER.matrix, encoder="newer"))
     with pytest.raises(EncoderMismatchError, match=r"'old\+newer', the adapter was fitted on 'old\+new'"):
         held.check_queries(swapped)
+
+
+def test_a_query_that_is_bad_in_either_file_leaves_both() -> None:
+    bad = OWN.matrix.copy()
+    bad[0, 0] = np.nan
+    worse = OTHER.matrix.copy()
+    worse[[1, 2], 3] = np.inf  # x, which is no query here, and b
+    both = side_by_side(EmbeddingSet(OWN.ids, bad, bad_rows="drop"), EmbeddingSet(OTHER.ids, worse, bad_rows="drop"))
+    assert (both.ids, both.dropped) == (("c",), ("a", "b"))
+
+
+def test_the_wrong_order_is_refused_by_widths_and_the_right_one_is_named() -> None:
+    named = Adapter(FUSED.operator, provenance=Provenance("old+new", "old"))
+    right = r"'old' \(4 dimensions\) and those of 'new' \(6 dimensions\), side by side.*queries of 'old' first"
+    plain = [EmbeddingSet(one.ids, one.matrix) for one in (OTHER.take(OWN.ids), OWN)]
+    for first, second in (plain, [one.matrix for one in plain]):
+        with pytest.raises(DimensionError, match=right):
+            named.apply(first, second)  # type: ignore[arg-type]
+    with pytest.raises(DimensionError, match=r"4 dimensions, the adapter takes 10: those of 'old'.*--second-queries"):
+        named.apply(OWN)
+    with pytest.raises(DimensionError, match="the first encoder \\(4 dimensions\\)"):
+        FUSED.apply(*plain)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "says"),
+    [
+        ("new", None, "first query vectors come from the encoder 'new'"),
+        (None, "old", "second query vectors come from the encoder 'old'"),
+        ("new", "old", "first query vectors"),
+    ],
+)
+def test_one_name_is_enough_to_refuse_the_wrong_order(first: str | None, second: str | None, says: str) -> None:
+    same = Adapter(BilinearOperator(Stacked((Identity(4), Dense(BLOCK[:4])))), provenance=Provenance("old+new", "old"))
+    sides = [EmbeddingSet(OWN.ids, OWN.matrix, encoder=name) for name in (first, second)]
+    with pytest.raises(EncoderMismatchError, match=says):
+        same.apply(*sides)
+    same.apply(OWN, EmbeddingSet(OWN.ids, OWN.matrix))
+
+
+def test_names_with_several_pluses_are_parted_by_the_documents_encoder() -> None:
+    from askew.adapters.pair import Pair
+
+    prior = FUSED.operator.prior
+    assert [Pair.of(prior, Provenance("a+b+c", own)).names for own in ("a", "a+b", None)] == [  # type: ignore[union-attr]
+        ("a", "b+c"),
+        ("a+b", "c"),
+        (None, None),
+    ]
+    assert Pair.of(Identity(4), Provenance("a+b", "a+b")) is None
+
+
+def test_a_second_encoder_for_an_adapter_of_one_is_refused() -> None:
+    for provenance in (Provenance(), Provenance("old", "old")):
+        with pytest.raises(ParameterError, match=r"the adapter takes those of one.*Leave the second ones out"):
+            Adapter(BilinearOperator.identity(4), provenance=provenance).apply(OWN, OTHER)

@@ -47,8 +47,14 @@ def test_large_norms_are_named_with_range_similarity_and_remedy() -> None:
 
 def test_vectors_cut_short_are_recognised() -> None:
     found = findings(UNIT[:, :48], queries=EmbeddingSet(["q"], UNIT[:1, :48]))
-    for code in ("norms-documents", "norms-queries"):
-        assert "48 leading dimensions of longer unit vectors" in found[code].message
+    assert "48 leading dimensions of longer unit vectors" in found["norms-documents"].message
+
+
+def test_norms_that_change_no_ranking_give_no_warning() -> None:
+    """Queries of any norm, such as two encoders' side by side, and documents of one norm that is not 1."""
+    scaled = EmbeddingSet(["q", "r"], UNIT[:2] * np.array([[1.414], [7.0]]))
+    assert list(findings(UNIT * 3, queries=scaled)) == ["matched"]
+    assert list(findings(UNIT * np.where(np.arange(40) == 5, 1.1, 1.0)[:, None])) == ["matched", "norms-documents"]
 
 
 def test_zero_rows_are_counted_and_named() -> None:

@@ -178,10 +178,12 @@ def test_check_compares_vectors_with_the_card(data: Path, tmp_path: Path, run: A
     assert "the documents have 2 dimensions, and the encoder 3" in run("check", data)[1]
 
 
-@pytest.mark.parametrize("name", ["a/b", ".hidden", ".."])
-def test_a_name_that_is_no_folder_is_refused(data: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["a/b", ".hidden", "..", "a+b"])
+def test_a_name_that_is_no_folder_or_two_encoders_is_refused(data: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(ParameterError, match="--name"):
         embed(data, letters(name=name), cache=tmp_path / "cache")
+    with pytest.raises(ParameterError, match="joins the names of two encoders"):
+        embed(data, letters(), output=data / "embeddings" / "a+b", cache=tmp_path / "cache")
 
 
 def test_no_texts_are_refused(tmp_path: Path) -> None:

@@ -174,10 +174,20 @@ def test_queries_by_two_encoders_side_by_side(task: Path) -> None:
 
 def test_an_encoder_whose_name_holds_a_plus_is_itself(task: Path) -> None:
     embed(task / "embeddings" / "tiny+more", dim=3)
-    embed(task / "embeddings" / "more")
     assert read_dataset(task, encoder="tiny+more").queries.dim == 3
-    both = read_dataset(task, encoder="tiny+more+more")
+    embed(task / "embeddings" / "other")
+    both = read_dataset(task, encoder="tiny+more+other")
     assert (both.queries.dim, both.documents.encoder) == (7, "tiny+more")
+
+
+def test_a_name_that_can_be_read_in_two_ways_is_refused(task: Path) -> None:
+    embed(task / "embeddings" / "more")
+    embed(task / "embeddings" / "tiny+more", dim=3)
+    with pytest.raises(ParameterError, match=r"may be the encoder 'tiny\+more', or 'tiny' and 'more' side by side"):
+        read_dataset(task, encoder="tiny+more")
+    embed(task / "embeddings" / "more+more")
+    with pytest.raises(ParameterError, match=r"may be 'tiny\+more' and 'more', or 'tiny' and 'more\+more'"):
+        read_side(task, "queries", "tiny+more+more")
 
 
 def test_one_encoder_has_both_sides_and_the_other_one(task: Path) -> None:

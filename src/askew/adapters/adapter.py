@@ -8,8 +8,10 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
+from askew.adapters.pair import Pair
 from askew.adapters.provenance import Provenance
 from askew.data import EmbeddingSet, side_by_side
+from askew.data.fusion import JOINT
 from askew.errors import DimensionError, EmbeddingError, ParameterError
 from askew.linalg import FloatArray
 from askew.operators import BilinearOperator, Term
@@ -82,7 +84,8 @@ class Adapter:
         Raises:
             DimensionError: the vectors do not have d_query entries.
             EmbeddingError: they are not float numbers, or not finite.
-            EncoderMismatchError: they come from another encoder.
+            EncoderMismatchError: they come from another encoder, or those of two in the wrong order.
+            ParameterError: there is a second encoder, and the adapter takes one.
             MatchError: a query has no vector by the second encoder.
         """
         if other is not None:
@@ -106,7 +109,7 @@ class Adapter:
         self, queries: EmbeddingSet | npt.ArrayLike, other: EmbeddingSet | npt.ArrayLike
     ) -> EmbeddingSet | FloatArray:
         if isinstance(queries, EmbeddingSet) and isinstance(other, EmbeddingSet):
-            return self.apply(side_by_side(queries, other))
+            return self.apply(self.join_queries(queries, other))
         if isinstance(queries, EmbeddingSet) or isinstance(other, EmbeddingSet):
             raise EmbeddingError("one side has ids and the other none", remedy="Give two EmbeddingSets, or two arrays")
         first, second = _as_floats(queries), _as_floats(other)
@@ -116,8 +119,36 @@ class Adapter:
                 f"queries of the shapes {first.shape} and {second.shape} are not the same ones",
                 remedy="Give one row a query on both sides, in one order",
             )
-        both = side_by_side(*(EmbeddingSet(range(len(side)), side) for side in rows)).matrix
+        both = self.join_queries(*(EmbeddingSet(range(len(side)), side) for side in rows)).matrix
         return self.apply(both[0] if first.ndim == 1 else both)
+
+    def join_queries(self, first: EmbeddingSet, second: EmbeddingSet) -> EmbeddingSet:
+        """Two embeddings of the same queries side by side (`side_by_side`), if they are those this adapter fuses.
+
+        Args:
+            first: (n, d) by the encoder of the documents.
+            second: (·, d_other) by the other.
+
+        Returns:
+            (n, d_query), to be applied to or searched with.
+
+        Raises:
+            DimensionError, EncoderMismatchError: they are of other encoders, or in the wrong order.
+            ParameterError: the adapter takes queries of one encoder.
+            MatchError: a query has no second vector.
+        """
+        pair, width, name = self._pair, self.operator.shape[0], self.provenance.query_encoder
+        if pair is not None:
+            pair.check(first, second)
+        elif first.dim + second.dim != width or (name and JOINT not in name):
+            told = f" ({name!r})" if name else ""
+            raise ParameterError(
+                f"there are queries by a second encoder, the adapter takes those of one{told}, of {width} dimensions",
+                where=second.source,
+                remedy="Leave the second ones out (--second-queries), or take an adapter that fuses two (askew fit "
+                "--query-encoder)",
+            )
+        return side_by_side(first, second)
 
     def _map(self, rows: FloatArray) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the callers
@@ -141,13 +172,19 @@ class Adapter:
         """Refuse document vectors that this adapter was not made for; raises as `check_queries`."""
         self._check(documents, "document", self.operator.shape[1])
 
+    @property
+    def _pair(self) -> Pair | None:
+        """The two encoders of its queries; None if it takes those of one."""
+        return Pair.of(self.operator.prior, self.provenance)
+
     def _check(self, embeddings: EmbeddingSet, side: str, dim: int) -> None:
         if embeddings.dim != dim:
-            name = embeddings.encoder or "unnamed encoder"
+            name, pair = embeddings.encoder or "unnamed encoder", self._pair if side == "query" else None
+            told = "" if pair is None else f": {pair}"
             raise DimensionError(
-                f"the {side} vectors ({name}) have {embeddings.dim} dimensions, the adapter takes {dim}",
+                f"the {side} vectors ({name}) have {embeddings.dim} dimensions, the adapter takes {dim}{told}",
                 where=embeddings.source,
-                remedy="Use the encoder that the adapter was fitted on",
+                remedy="Use the encoder that the adapter was fitted on" if pair is None else pair.remedy,
             )
         self.provenance.check(embeddings, side)
 

@@ -31,6 +31,7 @@ from askew.cli.options import (
 from askew.errors import ParameterError, counted
 
 if TYPE_CHECKING:
+    from askew.adapters import Adapter as LoadedAdapter
     from askew.data import EmbeddingSet, Run
     from askew.workflows.late_search import LateResult
     from askew.workflows.score import Score
@@ -182,7 +183,7 @@ def search(
         if late_alone:
             raise ParameterError("it goes with --late alone", where=name, remedy="Add --late, or leave it out")
     held = None if adapter is None else load_adapter(adapter)
-    asked = _asked(queries, encoder, second_queries, second_encoder, bad_rows)
+    asked = _asked(held, queries, encoder, second_queries, second_encoder, bad_rows)
     corpus = read_embeddings(documents, encoder=document_encoder or encoder, bad_rows=bad_rows.value)
     run = search_exactly(
         asked, corpus, k=k, adapter=held, similarity=similarity(similarity_name), exclude_self=exclude_self
@@ -216,12 +217,13 @@ def apply(
     from askew.workflows.score import look_over
 
     piped = str(output) == "-"
-    if not piped and output.exists() and queries.exists() and output.samefile(queries):
+    given = [path for path in (queries, second_queries) if path is not None and path.exists()]
+    if not piped and output.exists() and any(output.samefile(path) for path in given):
         raise ParameterError(
             "the adapted queries would take the place of the queries", where=output, remedy="Name another --output"
         )
     held = load_adapter(adapter)
-    asked = _asked(queries, encoder, second_queries, second_encoder, bad_rows)
+    asked = _asked(held, queries, encoder, second_queries, second_encoder, bad_rows)
     adapted = held.apply(asked)
     if piped and as_json:
         raise ParameterError("stdout holds the adapted queries already", where="--json", remedy="Leave one of them out")
@@ -307,16 +309,30 @@ def _give_run(run: Run, output: Path | None, told: dict[str, Any] | None) -> Non
 
 
 def _asked(
-    queries: Path, encoder: str | None, second: Path | None, second_encoder: str | None, bad_rows: BadRowsPolicy
+    adapter: LoadedAdapter | None,
+    queries: Path,
+    encoder: str | None,
+    second: Path | None,
+    second_encoder: str | None,
+    bad_rows: BadRowsPolicy,
 ) -> EmbeddingSet:
-    """Queries by one encoder, or by two side by side."""
+    """Queries by one encoder, or by two side by side, as an adapter takes them."""
     from askew.data import side_by_side
     from askew.formats import read_embeddings
 
+    if second is not None and second.resolve() == queries.resolve():
+        raise ParameterError(
+            "the second queries are the first ones",
+            where=second,
+            remedy="Name the same queries by the second encoder, or leave --second-queries out",
+        )
+    if second is None and second_encoder is not None:
+        raise ParameterError("there are no second queries", where="--second-encoder", remedy="Add --second-queries")
     asked = read_embeddings(queries, encoder=encoder, bad_rows=bad_rows.value)
     if second is None:
         return asked
-    return side_by_side(asked, read_embeddings(second, encoder=second_encoder, bad_rows=bad_rows.value))
+    other = read_embeddings(second, encoder=second_encoder, bad_rows=bad_rows.value)
+    return side_by_side(asked, other) if adapter is None else adapter.join_queries(asked, other)
 
 
 def _show_score(result: Score) -> None:

@@ -16,14 +16,16 @@ JOINT = "+"
 def side_by_side(own: EmbeddingSet, other: EmbeddingSet) -> EmbeddingSet:
     """Join two embeddings of the same queries: [own, other], each scaled to norm 1.
 
-    A zero vector stays one, so that a query which one encoder has no answer to is left to the other.
+    A zero vector stays one, so that a query which one encoder has no answer to is left to the other. A query that was
+    dropped from either, for its bad row, is dropped.
 
     Args:
         own: (n, d) by the encoder of the documents.
         other: (·, d_other) by another encoder; ids beyond the n are ignored.
 
     Returns:
-        (n, d + d_other) float32, or float64 if both are; the encoder is called "own+other".
+        (n, d + d_other) float32, or float64 if both are; the encoder is called "own+other", and `dropped` lists the
+        queries dropped from either.
 
     Raises:
         MatchError: a query has no other embedding.
@@ -33,7 +35,8 @@ def side_by_side(own: EmbeddingSet, other: EmbeddingSet) -> EmbeddingSet:
     >>> both, both.matrix.tolist()
     (EmbeddingSet(1 × 3 float64, encoder='old+new'), [[0.6, 0.8, 1.0]])
     """
-    lacking = [name for name in own.ids if name not in other]
+    gone = set(other.dropped)
+    lacking = [name for name in own.ids if name not in other and name not in gone]
     if lacking:
         raise MatchError(
             f"{len(lacking):,} of {len(own):,} queries are not embedded by {other.encoder or 'the other encoder'}: "
@@ -42,10 +45,13 @@ def side_by_side(own: EmbeddingSet, other: EmbeddingSet) -> EmbeddingSet:
             remedy="Embed each query with both encoders, under one id",
         )
     wide = own.dtype == other.dtype == np.float64
-    joined = np.hstack([own.unit(), other.unit(other.rows(own.ids))])
+    kept = [name for name in own.ids if name not in gone]
+    joined = np.hstack([own.unit(own.rows(kept)), other.unit(other.rows(kept))])
     name = joined_name(own.encoder, other.encoder)
     source = f"{own.source} beside {other.source}"
-    return EmbeddingSet(own.ids, joined if wide else joined.astype(np.float32), encoder=name, source=source)
+    both = EmbeddingSet(kept, joined if wide else joined.astype(np.float32), encoder=name, source=source)
+    both.dropped = (*own.dropped, *(name for name in own.ids if name in gone))
+    return both
 
 
 def joined_name(own: str | None, other: str | None) -> str | None:

@@ -13,8 +13,8 @@ from askew.errors import counted
 
 __all__ = ["Finding", "examine"]
 
-# Rows rounded to float16 have norms within 1e-3 of 1; ten times that is still a unit vector.
-_UNIT_TOLERANCE = 0.01
+# Rows rounded to float16 have norms within 1e-3 of one another; ten times that is still one norm.
+_NORM_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def examine(dataset: Dataset, *, similarity: str = "dot") -> tuple[Finding, ...]
 
     Args:
         dataset: the task.
-        similarity: ``"dot"`` or ``"cosine"``: under cosine, norms do not matter.
+        similarity: ``"dot"`` or ``"cosine"``: under dot, norms of documents that differ are told.
     """
     findings = [_matched(dataset), *_missing(dataset)]
     for side, embeddings in (("query", dataset.queries), ("document", dataset.documents)):
@@ -134,21 +134,21 @@ def _vectors(side: str, embeddings: EmbeddingSet, similarity: str) -> list[Findi
                 "Check for empty texts",
             )
         )
-    norms = embeddings.norms[embeddings.norms > 0]
-    if similarity == "dot" and len(norms) and np.max(np.abs(norms - 1)) > _UNIT_TOLERANCE:
-        found.append(_norms(plural, norms, embeddings.dim))
+    # A query's norm scales all its scores alike, and one norm of all documents does: neither changes a ranking.
+    if side == "document" and similarity == "dot":
+        found += _norms(embeddings.norms[embeddings.norms > 0], embeddings.dim)
     return found
 
 
-def _norms(plural: str, norms: np.ndarray[Any, np.dtype[np.float64]], dim: int) -> Finding:
+def _norms(norms: np.ndarray[Any, np.dtype[np.float64]], dim: int) -> list[Finding]:
+    """A warning where the norms of documents differ, so that dot ranks otherwise than cosine."""
+    if not len(norms):
+        return []
     low, middle, high = (float(value) for value in np.quantile(norms, (0, 0.5, 1)))
-    message = f"the norms of {plural} run from {low:.4g} to {high:.4g} (median {middle:.4g}), so dot is not cosine"
-    if high < 1 + _UNIT_TOLERANCE and middle > 0.3:
+    if max(high - middle, middle - low) <= _NORM_TOLERANCE * middle:
+        return []
+    message = f"the norms of documents run from {low:.4g} to {high:.4g} (median {middle:.4g}), so dot is not cosine"
+    if high < 1 + _NORM_TOLERANCE and middle > 0.3:
         message += f"; norms just under 1 are what {dim} leading dimensions of longer unit vectors have"
-    return Finding(
-        f"norms-{plural}",
-        "warning",
-        message,
-        len(norms),
-        remedy="Choose --similarity cosine to normalise them, or keep dot if your index scores by inner product",
-    )
+    remedy = "Choose --similarity cosine to normalise them, or keep dot if your index scores by inner product"
+    return [Finding("norms-documents", "warning", message, len(norms), remedy=remedy)]

@@ -10,6 +10,7 @@ from askew.formats.choices import read_choices
 from askew.formats.embeddings import embedding_lines, read_embeddings, write_embedding_blocks, write_embeddings
 from askew.formats.encoder_card import EncoderCard, check_card, read_card, write_card
 from askew.formats.folder import (
+    encoder_of_documents,
     list_encoders,
     list_splits,
     read_dataset,
@@ -31,6 +32,7 @@ __all__ = [
     "SignedArtefact",
     "check_card",
     "embedding_lines",
+    "encoder_of_documents",
     "holds_task",
     "is_mair",
     "is_signed_folder",

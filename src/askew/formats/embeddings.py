@@ -21,6 +21,7 @@ from askew.formats._mapped import Held
 from askew.formats._registry import FORMATS, MATRICES, split_name
 from askew.formats._sources import Source, is_file, is_stream, locate
 from askew.formats._tensors import write_tensor
+from askew.formats.encoder_card import name_beside
 from askew.formats.text import PathLike, read_lines, read_whole, write_lines
 from askew.linalg.fixed import FloatArray
 
@@ -61,7 +62,8 @@ def read_embeddings(
             the file, else in ``<stem>.ids``, ``<stem>.ids.txt`` or ``<stem>.json`` beside the
             matrix: for all shards, or for each. In a file of lines only the line ending is taken
             off an id, and blank lines are skipped.
-        encoder: the name of the encoder; by default that in a safetensors' metadata.
+        encoder: the name of the encoder; by default that in a safetensors' metadata, or in the ``encoder.json``
+            that `askew embed` writes beside the vectors.
         bad_rows: ``"raise"`` on rows with NaN or infinite values, or ``"drop"`` them.
 
     Raises:
@@ -83,7 +85,8 @@ def read_embeddings(
     names = given if given is not None else list(held.ids or ())
     # Bytes from outside may hold signalling NaNs, at which a cast warns; they are refused by row anyway.
     with np.errstate(invalid="ignore"):
-        encoder = held.encoder if encoder is None else encoder
+        if encoder is None:
+            encoder = held.encoder or name_beside(source.path, held.matrix.shape[1])
         return EmbeddingSet(names, held.matrix, encoder=encoder, bad_rows=bad_rows, source=source.path)
 
 

@@ -18,9 +18,10 @@ from askew.formats._json import parse_json
 from askew.formats._sources import is_file
 from askew.formats.text import PathLike, read_whole, write_lines
 
-__all__ = ["EncoderCard", "check_card", "read_card", "write_card"]
+__all__ = ["EncoderCard", "check_card", "name_beside", "read_card", "write_card"]
 
 _NAME = "encoder.json"
+_FILES = ("queries.npy", "docs.npy")
 _FORMAT, _VERSION = "askew-embeddings", 1
 
 
@@ -127,6 +128,27 @@ def check_card(folder: PathLike, embeddings: EmbeddingSet, side: Literal["querie
     except EncoderMismatchError as error:
         problem = f"{error.problem.partition(' (')[0]} since it was written"
         raise FormatError(problem, where=place / _NAME, remedy=remedy) from error
+
+
+def name_beside(path: Path, dim: int) -> str | None:
+    """The encoder that the card beside a file of embeddings names; None without a card, or where it is of others.
+
+    In ``embeddings/<encoder>`` it is the folder's name, as for readers of the whole data set.
+
+    Args:
+        path: of the file; only ``queries.npy`` and ``docs.npy`` are what the card is about.
+        dim: its dimensions.
+
+    Raises:
+        FormatError: the card is damaged.
+    """
+    if path.name not in _FILES:
+        return None
+    card = read_card(path.parent)
+    if card is None or card.dim != dim:
+        return None
+    place = path.absolute().parent
+    return place.name if place.parent.name == "embeddings" else card.name
 
 
 def _put(canaries: Canaries) -> list[dict[str, Any]]:

@@ -23,7 +23,15 @@ from askew.formats.text import PathLike
 from askew.formats.texts import LAYOUT as _TEXTS
 from askew.formats.texts import read_texts
 
-__all__ = ["list_encoders", "list_splits", "read_dataset", "read_side", "read_side_texts", "read_split"]
+__all__ = [
+    "encoder_of_documents",
+    "list_encoders",
+    "list_splits",
+    "read_dataset",
+    "read_side",
+    "read_side_texts",
+    "read_split",
+]
 
 Side = Literal["queries", "documents"]
 
@@ -63,7 +71,7 @@ def read_dataset(
             that is no query's id but the text of one stands for it.
         split: whose judgements; by default ``train``, or the only one there is.
         encoder: whose embeddings; by default the only one there is. ``"A+B"`` are queries embedded by both, side by
-            side, and documents by A.
+            side, and documents by A; an encoder's own name that can be read so too is refused.
         document_encoder: whose embeddings of documents, if not those of `encoder`.
         bad_rows: ``"raise"`` on rows with NaN or infinite values, or ``"drop"`` them.
         texts: whether to read texts; without, the dataset has none, and is quicker to open.
@@ -165,6 +173,16 @@ def list_encoders(folder: PathLike, side: Side | None = None) -> tuple[str, ...]
     return tuple(sorted(name for name, sides in _encoders(_root(folder)).items() if side is None or side in sides))
 
 
+def encoder_of_documents(folder: PathLike, encoder: str) -> str:
+    """Whose documents are searched with queries by `encoder`: A's for ``"A+B"``, else its own.
+
+    Raises:
+        FormatError: there is no such folder, or no embeddings.
+        ParameterError: there is no such encoder.
+    """
+    return _pick_encoders(_root(folder), encoder, None)[1]
+
+
 def _root(folder: PathLike) -> Path:
     check_kind(folder, (str, os.PathLike), "folder", "Give the path of a folder")
     root = Path(folder)
@@ -256,10 +274,23 @@ def _pick_encoders(root: Path, encoder: str | None, document_encoder: str | None
 
 
 def _two(name: str, found: Iterable[str]) -> tuple[str, str] | None:
-    """The two encoders that a name like "A+B" stands for, if it is not one's own name."""
+    """The two encoders that a name like "A+B" stands for; None if it is one's own name.
+
+    Raises:
+        ParameterError: it is one's own name as well as two others', or there are several such pairs.
+    """
     known, parts = set(found), name.split(JOINT)
-    pairs = ((JOINT.join(parts[:place]), JOINT.join(parts[place:])) for place in range(1, len(parts)))
-    return None if name in known else next((pair for pair in pairs if known.issuperset(pair)), None)
+    pairs = [(JOINT.join(parts[:place]), JOINT.join(parts[place:])) for place in range(1, len(parts))]
+    there = [pair for pair in pairs if known.issuperset(pair)]
+    if len(there) + (name in known) > 1:
+        first, second = there[0]
+        other = f"the encoder {name!r}" if name in known else f"{there[1][0]!r} and {there[1][1]!r}"
+        raise ParameterError(
+            f"{name!r} may be {other}, or {first!r} and {second!r} side by side",
+            where="encoder",
+            remedy=f"Rename the folder of embeddings whose name holds a {JOINT!r}",
+        )
+    return there[0] if there else None
 
 
 def _embeddings(root: Path, encoder: str, side: Side, bad_rows: Literal["raise", "drop"]) -> EmbeddingSet:

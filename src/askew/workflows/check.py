@@ -11,7 +11,15 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, EmbeddingSet, Finding, Qrels, Twins, examine, find_twins
 from askew.errors import AskewError, counted
-from askew.formats import check_card, list_encoders, list_splits, read_side, read_side_texts, read_split
+from askew.formats import (
+    check_card,
+    encoder_of_documents,
+    list_encoders,
+    list_splits,
+    read_side,
+    read_side_texts,
+    read_split,
+)
 
 __all__ = ["Check", "check"]
 
@@ -100,7 +108,7 @@ def check(
 
     Args:
         folder: see `askew.formats.read_dataset`.
-        encoder: of queries and documents; every one by default.
+        encoder: of queries and documents; every one by default. ``"A+B"`` are queries by both, and documents by A.
         document_encoder: of documents, if another.
         similarity: how the index scores; under ``"cosine"`` norms do not matter.
         bad_rows: ``"raise"`` makes rows with NaN or infinite values an error, ``"drop"`` a warning.
@@ -138,6 +146,8 @@ def _makers(
     """What is looked over together: a name, and the encoder of each side."""
     if encoder is not None and document_encoder is not None:
         return {f"{encoder} and {document_encoder}": {"queries": encoder, "documents": document_encoder}}
+    if encoder is not None and encoder not in list_encoders(folder):  # perhaps of two
+        return {encoder: {"queries": encoder, "documents": encoder_of_documents(folder, encoder)}}
     if encoder is not None or document_encoder is not None:
         name = encoder or document_encoder or ""
         return {name: dict.fromkeys(_SIDES, name)}

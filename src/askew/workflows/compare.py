@@ -12,7 +12,14 @@ from typing import Any, Literal
 from askew.adapters import Adapter, Seen
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, EmbeddingSet, Finding, Qrels, Run, examine
-from askew.errors import FormatError, LabelError, ParameterError, counted
+from askew.errors import (
+    DimensionError,
+    EncoderMismatchError,
+    FormatError,
+    LabelError,
+    ParameterError,
+    counted,
+)
 from askew.evaluation import Comparison, Evaluation, compare, evaluate, holm
 from askew.formats import load_adapter, read_dataset, read_run, read_split
 from askew.workflows.assess import MEASURES, cut, depth_for, remembered, residual, search_judged
@@ -179,7 +186,7 @@ def compare_folder(
 
     Raises:
         AskewError: as the readers and `compare_systems` do.
-        ParameterError: a system is named twice.
+        ParameterError: a system is named twice, or adapters take queries of different encoders.
     """
     names = [str(system) for system in systems]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -195,7 +202,7 @@ def compare_folder(
         task = read_dataset(
             folder, split=split, encoder=encoder, document_encoder=document_encoder, bad_rows=bad_rows, texts=False
         )
-        held = {name: recognising(one, task, folder) if isinstance(one, Adapter) else one for name, one in held.items()}
+        held = _recognised(held, task, folder)
     return str(split), compare_systems(task, held, measures=measures, similarity=similarity, fresh=fresh, seed=seed)
 
 
@@ -210,6 +217,33 @@ def _read_system(name: str) -> System:
     raise FormatError(
         "there is no such adapter or run", where=name, remedy=f"Name an adapter's folder, a TREC run, or {BASE!r}"
     )
+
+
+def _recognised(systems: Mapping[str, System], task: Dataset, folder: str | PathLike[str]) -> dict[str, System]:
+    """The systems, each adapter checked against the task's vectors."""
+    taken = {
+        name: (one.provenance.query_encoder, one.operator.shape[0])
+        for name, one in systems.items()
+        if isinstance(one, Adapter)
+    }
+    try:
+        return {
+            name: recognising(one, task, folder) if isinstance(one, Adapter) else one for name, one in systems.items()
+        }
+    except (DimensionError, EncoderMismatchError) as error:
+        if len(set(taken.values())) < 2:
+            raise
+        told = "; ".join(
+            f"{name}: {repr(encoder) if encoder else 'an unnamed encoder'}, {counted(width, 'dimension')}"
+            for name, (encoder, width) in taken.items()
+        )
+        raise ParameterError(
+            f"the adapters take queries of different encoders ({told}), and the queries here are of one: "
+            f"{task.queries.encoder or 'unnamed'}, {counted(task.queries.dim, 'dimension')}",
+            where=folder,
+            remedy="Compare adapters of one query encoder; the report of 'askew fit --query-encoder A "
+            "--document-encoder B' compares the systems of two",
+        ) from error
 
 
 def _memory(system: System) -> Seen | None:

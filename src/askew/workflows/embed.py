@@ -15,6 +15,7 @@ from askew._atomic import writing_folder
 from askew._blocks import blocks
 from askew.adapters import Canaries
 from askew.data import Finding
+from askew.data.fusion import JOINT
 from askew.encoders import CachedEncoder, TextEncoder, Usage
 from askew.errors import EncoderError, FormatError, InputError, OutputError, ParameterError, name_some
 from askew.formats import (
@@ -165,9 +166,16 @@ def embed(
         InputError: texts are empty.
         EncoderError: the encoder fails, gives what cannot be used, or has changed since vectors were kept.
         OutputError: something stands in the way, or cannot be written.
-        ParameterError: the encoder's name is no name of a folder.
+        ParameterError: the encoder's name is no name of a folder, or stands for two encoders.
     """
     place = _place(folder, encoder.name) if output is None else Path(output)
+    for name in (encoder.name, place.name if place.parent.name == "embeddings" else ""):
+        if JOINT in name:
+            raise ParameterError(
+                f"the encoder's name {name!r} holds a {JOINT!r}, which joins the names of two encoders",
+                where="name",
+                remedy="Name it otherwise (--name)",
+            )
     _refuse_foreign(place, encoder, overwrite=overwrite)
     given = {side: _read(folder, side, empty=empty, most=max_characters) for side in _SIDES}
     texts = {side: held for side, held in given.items() if held is not None}
