@@ -97,8 +97,8 @@ def reproduce(
         raise ParameterError(
             "these studies fit real embeddings", where="--data", remedy="Name a folder of data sets, or --set stdlib"
         )
-    if device is not None and (StudyName.NEGATION in studies or (StudyName.ERA in studies and not no_recipes)):
-        _check_device(device)
+    trains = StudyName.NEGATION in studies or (StudyName.ERA in studies and not no_recipes)
+    _check_device(device if trains else None)
     chosen = tuple(sets or ()), tuple(encoder or ())
     with progress_bar(quiet) as named:
         done = []
@@ -164,8 +164,10 @@ def _run(
     return (crossover if name == StudyName.CROSSOVER else distance)(**options)
 
 
-def _check_device(device: str) -> None:
+def _check_device(device: str | None) -> None:
     """Refuse what torch has not before anything is measured."""
+    if device is None:
+        return
     from askew._extras import require
 
     require("torch", extra="torch", purpose="training")

@@ -55,10 +55,10 @@ class OpenAIEncoder(TextEncoder):
     """A model behind an endpoint of OpenAI's interface.
 
     Requests that fail in passing (no connection, no answer in time, statuses 408, 409, 429 and 5xx,
-    an answer cut short, NaN, nothing but zeros) are repeated with growing, jittered waits, or after what ``Retry-After``
-    asks for; while it holds, no other request begins. Of an answer with such rows the others count, and
-    only the rest is asked for again. A batch that is refused is halved until the text is found that is
-    the reason. Whatever fails in the end, the answers that are under way are waited for first.
+    an answer cut short, vectors with NaN or of zeros alone) are repeated with growing, jittered waits, or after
+    what ``Retry-After`` asks for; while it holds, no other request begins. Of an answer with such vectors the
+    others count, and only the rest is asked for again. A batch that is refused is halved until the text is found
+    that is the reason. Whatever fails in the end, the answers that are under way are waited for first.
 
     Args:
         model: what the endpoint calls it.
@@ -202,7 +202,7 @@ class OpenAIEncoder(TextEncoder):
         if not len(bad):
             return _Outcome(answer)
         if job.nans >= min(self._retries, _NAN_RETRIES):
-            found = self._unusable([texts[place] for place in bad], "NaN, infinite values or nothing but zeros")
+            found = self._unusable([texts[place] for place in bad], _fault(vectors[~good]))
             return _Outcome(answer, error=_given_up(found, job.nans + 1))
         return _Outcome(answer, again=(_Job(bad, nans=job.nans + 1),))
 
@@ -224,6 +224,14 @@ class OpenAIEncoder(TextEncoder):
 def _usable(vectors: _Vectors) -> npt.NDArray[np.bool_]:
     """(b,) which rows are finite and have a direction: a row of zeros would score 0 for ever."""
     return np.asarray(np.isfinite(vectors).all(axis=1) & vectors.any(axis=1))
+
+
+def _fault(vectors: _Vectors) -> str:
+    """What is wrong with some that cannot be used."""
+    zeros = np.isfinite(vectors).all(axis=1)
+    if zeros.all():
+        return "nothing but zeros"
+    return "NaN, infinite values or nothing but zeros" if zeros.any() else "NaN or infinite values"
 
 
 def _refused(text: str, refusal: RefusedError) -> EncoderError:

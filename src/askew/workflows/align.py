@@ -347,8 +347,8 @@ def _findings(task: TwoEncoders, alignment: Alignment) -> tuple[Finding, ...]:
             Finding(
                 "few-documents",
                 "warning",
-                f"{counted(alignment.documents, 'document was', 'documents were')} aligned, and the map has {len(alignment.map):,} × "
-                f"{alignment.map.shape[1]:,} numbers: it is poorly known",
+                f"{counted(alignment.documents, 'document was', 'documents were')} aligned, and the map has "
+                f"{len(alignment.map):,} × {alignment.map.shape[1]:,} numbers: it is poorly known",
                 alignment.documents,
                 remedy=f"Embed {fewest:,} or more with both encoders",
             )

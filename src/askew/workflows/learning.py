@@ -169,7 +169,8 @@ def gain_curve(
     parts = [count for count in _PARTS if len(labels) // count >= _FEWEST]
     if len(parts) < _POINTS:
         raise LabelError(
-            f"{counted(len(labels), 'label gives', 'labels give')} {len(parts)} of the {_POINTS} points that a learning curve takes",
+            f"{counted(len(labels), 'label gives', 'labels give')} {len(parts)} of the {_POINTS} points that a "
+            "learning curve takes",
             remedy=f"Label at least {2 ** (_POINTS - 1) * _FEWEST}",
         )
     regimes: list[tuple[Regime, float]] = [("fresh", 1 - traffic), ("recurring", traffic)]

@@ -43,7 +43,8 @@ class OffDomain:
     def reason(self) -> str:
         """A sentence."""
         row = self.comparisons[0]
-        found = f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}] {row.measure} on {counted(row.n, 'query', 'queries')}"
+        found = f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}] {row.measure}"
+        found += f" on {counted(row.n, 'query', 'queries')}"
         verb = "more than" if self.exceeded else "within"
         return f"on {self.dataset} the change is {found}, {verb} the loss of {self.tolerance:g} that is tolerated"
 
