@@ -47,7 +47,7 @@ def advise(
     names: tuple[str, str],
     *,
     index: int,
-    judged: bool = False,
+    unjudged: str = "Nothing is judged here",
     seed: int = 0,
 ) -> Advice:
     """Which system to use over the index of the document encoder.
@@ -57,12 +57,12 @@ def advise(
         kept: of both encoders' rankings.
         names: of the query encoder and the document encoder.
         index: how many documents the index has.
-        judged: whether there are judgements, be it without queries by the query encoder.
+        unjudged: why there are none, in words.
         seed: of the resampling.
     """
     held = {one.system: one for one in standings}
     if ALIGNED not in held:
-        return _guess(kept, names, index, judged)
+        return _guess(kept, names, index, unjudged)
     aligned = held[ALIGNED].against
     if aligned is None:
         return _without_own(held, names)
@@ -138,8 +138,8 @@ def _without_own(held: Mapping[str, Standing], names: tuple[str, str]) -> Advice
     )
 
 
-def _guess(kept: Sequence[Kept], names: tuple[str, str], index: int, judged: bool) -> Advice:
-    """No judged queries by the query encoder: by whether the map searches like either encoder, on held-out documents.
+def _guess(kept: Sequence[Kept], names: tuple[str, str], index: int, unjudged: str) -> Advice:
+    """No judged queries: by whether the map searches like either encoder, on held-out documents.
 
     A perfect map gives the document encoder's own results for a document, whatever the query encoder's are; one that
     gives neither's is a ranker that nobody asked for.
@@ -147,7 +147,6 @@ def _guess(kept: Sequence[Kept], names: tuple[str, str], index: int, judged: boo
     found = next((one for one in kept if one.system == ALIGNED), None)  # held-out documents come first, and count
     if found is None:
         return Advice(OLD, False, "Nothing could be measured: too few documents are embedded by both encoders.")
-    unjudged = f"There are judgements, but no queries by {names[0]}" if judged else "Nothing is judged here"
     lacking = too_few(found, index)
     if lacking:
         return Advice(OLD, False, f"{unjudged}, and what is kept tells nothing: {lacking}.")
@@ -157,12 +156,11 @@ def _guess(kept: Sequence[Kept], names: tuple[str, str], index: int, judged: boo
         f"{found.of_query_encoder:.0%} of its own. {unjudged}, so this is a guess"
     )
     if max(own, found.of_query_encoder) < _LEAST_OVERLAP:
-        then = f"embed the queries with {names[0]} too" if judged else "judge some queries"
         return Advice(
             OLD,
             False,
             f"{told}: a linear map does not carry the ranking over, so keep embedding queries with {names[1]}, or fuse "
-            f"the two, and {then}.",
+            "the two, and see to judged queries by both.",
         )
     return Advice(ALIGNED, False, f"{told}: the map carries the ranking over.")
 

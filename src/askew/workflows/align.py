@@ -240,8 +240,7 @@ def align_encoders(
     step()
     found = standings(task, adapters, measures=measures, similarity=similarity, seed=seed)
     step()
-    judged = task.qrels is not None
-    advice = advise(found, kept, task.names, index=len(task.index), judged=judged, seed=seed)
+    advice = advise(found, kept, task.names, index=len(task.index), unjudged=task.unjudged, seed=seed)
     step()
     findings = _findings(task, alignment)
     return Aligned(alignment, task.names, kept, found, task.split, advice, adapters, findings, len(task.index))
