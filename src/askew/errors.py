@@ -15,7 +15,7 @@
     └── EncoderError             an encoder gives no vectors, or bad ones exit code 7
 
 Every error says what is wrong, where (file, line, id) and what to do. The command line prints the
-message alone and leaves with the exit code of its class.
+message alone and leaves with the exit code of its class. A migration refused leaves with 8, and is no error.
 """
 
 from __future__ import annotations

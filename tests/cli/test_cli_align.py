@@ -92,6 +92,16 @@ def test_without_judgements_it_is_a_guess(apart: Any, askew: Askew) -> None:
     assert told["recommendation"]["system"] == "aligned"
 
 
+def test_judgements_without_queries_by_the_new_encoder(alike: Any, askew: Askew) -> None:
+    (alike.root / "embeddings" / "new" / "queries.npy").unlink()
+    said = askew("migrate", alike.root, *BOTH)
+    assert said.code == 0
+    assert "There are judgements, but no queries by new, so this is a guess" in said.out
+    assert "Nothing is judged" not in said.out
+    alike.embed("docs", np.load(alike.root / "embeddings" / "new" / "docs.npy")[:1], encoder="new")
+    assert "1 document was aligned" in askew("align", alike.root, *BOTH).err
+
+
 def test_without_the_old_encoder_s_queries(alike: Any, askew: Askew, tmp_path: Path) -> None:
     (alike.root / "embeddings" / "old" / "queries.npy").unlink()
     told = askew("align", alike.root, *BOTH, "--json").json()
@@ -211,18 +221,18 @@ def test_migrate_is_a_gate(alike: Any, askew: Askew, tmp_path: Path) -> None:
     assert askew("inspect", tmp_path / "a").code == 0
     assert "95% interval ±" in passed["gate"]["reason"]
     refused = askew("migrate", alike.root, *BOTH, "-o", tmp_path / "b", "--least-overlap", "0.999")
-    assert refused.code == 1
+    assert refused.code == 8
     assert "migration: refused: " in refused.out
     assert "No adapter was written." in refused.out
     assert not (tmp_path / "b").exists()
 
 
 def test_migrate_refuses_what_loses_too_much(apart: Any, askew: Askew, tmp_path: Path) -> None:
-    assert askew("migrate", apart.root, *BOTH, "-o", tmp_path / "a").code == 1
+    assert askew("migrate", apart.root, *BOTH, "-o", tmp_path / "a").code == 8
     assert askew("migrate", apart.root, *BOTH, "--least-retention", "0").code == 0
     for file in (apart.root / "qrels").iterdir():
         file.unlink()
-    assert askew("migrate", apart.root, *BOTH).code == 1
+    assert askew("migrate", apart.root, *BOTH).code == 8
     message = askew("migrate", apart.root, *BOTH, "--least-retention", "0.5").refused(2)
     assert "no judged queries by both encoders" in message
 

@@ -77,11 +77,14 @@ def test_two_encoders_of_one_dimension_are_not_mixed_in_silence(task: Any, askew
     task.embed("docs", np.load(task.documents), encoder="told")
     said = askew("evaluate", task.root, *ASKED, "--json")
     assert "warning: queries are embedded by 'asked' and documents by 'told': unless the two were trained" in said.err
+    assert "'askew align', or 'askew fit' with --query-encoder and --document-encoder" in said.err
     assert "two-encoders" in [finding["code"] for finding in said.json()["findings"]]
     queries, documents = paths(task)
     assert "'asked' and documents by 'told'" in askew("search", queries, documents, *ASKED).err
     assert askew("search", queries, documents).err == ""
-    told = askew("fit", task.root, *ASKED, "-o", tmp_path / "a", "--json").json()
+    said = askew("fit", task.root, *ASKED, "-o", tmp_path / "a", "--json")
+    assert "--query-encoder and --document-encoder of 'askew fit', or 'askew align' without labels" in said.err
+    told = said.json()
     facts = askew("inspect", tmp_path / "a", "--json").json()
     assert (facts["prior"], facts["query_encoder"], facts["document_encoder"]) == ("zero", "asked", "told")
     assert told["tests"][0]["base_mean"] < 0.1

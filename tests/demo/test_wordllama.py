@@ -122,6 +122,11 @@ def test_one_string_is_refused(encoder: WordLlamaEncoder) -> None:
         encoder.encode("hello")
 
 
+def test_there_are_two_kinds_of_texts(encoder: WordLlamaEncoder) -> None:
+    with pytest.raises(ParameterError, match="there is no kind 'foo'"):
+        encoder.encode(["x"], kind="foo")  # type: ignore[arg-type]
+
+
 def test_what_is_no_string_is_refused(encoder: WordLlamaEncoder) -> None:
     texts: list[Any] = ["a", None]
     with pytest.raises(InputError, match="text 1 is a NoneType"):

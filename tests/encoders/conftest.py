@@ -34,7 +34,7 @@ class Upstream:
 
     Attributes:
         url: its base URL.
-        plan: number of the request and its texts → one of `good`, `list`, `reordered`, `nan`, `wrong-dims`,
+        plan: number of the request and its texts → one of `good`, `list`, `reordered`, `nan`, `zeros`, `wrong-dims`,
             `wrong-count`, `wrong-index`, `truncated`, `other-model`, `silence`, `hang-up`, or a status.
         paid: text → how often a vector of it went out that could be used.
         asked: the texts of every request.
@@ -89,9 +89,9 @@ class Upstream:
             _send(handler, int(what), json.dumps(error).encode(), self.headers)
             return
         rows = [vector(text) for text in texts]
-        usable = what in ("good", "list", "reordered", "nan")
-        if what == "nan":
-            rows[0] = np.full(DIM, np.nan, dtype=np.float32)
+        usable = what in ("good", "list", "reordered", "nan", "zeros")
+        if what in ("nan", "zeros"):
+            rows[0] = np.full(DIM, np.nan if what == "nan" else 0.0, dtype=np.float32)
         if what == "wrong-dims":
             rows = [row[:5] for row in rows]
         data = [
@@ -109,7 +109,7 @@ class Upstream:
         _send(handler, 200, reply[: len(reply) // 2] if what == "truncated" else reply, {})
         if usable:  # noted once it has gone out whole
             with self.lock:
-                self.paid.update(texts[1:] if what == "nan" else texts)
+                self.paid.update(texts[1:] if what in ("nan", "zeros") else texts)
 
 
 def _spelt(row: npt.NDArray[np.float32], what: str) -> str | list[float]:

@@ -130,7 +130,7 @@ def test_cut_texts_are_told_and_counted_on_every_run(data: Path, tmp_path: Path)
         done = embed(data, encoder, cache=tmp_path / "cache")
         assert done.sides["documents"].cut == ("é4",)
         assert [finding.message for finding in done.findings] == [
-            "1 documents are longer than the encoder takes: what comes after its 30 tokens is lost"
+            "1 document is longer than the encoder takes: what comes after its 30 tokens is lost"
         ]
 
 
@@ -227,7 +227,7 @@ def test_the_command_tells_what_it_took(data: Path, run: Any, upstream: Any) -> 
     code, out, err = run(*command, "--json", "--max-characters", 20)
     told = json.loads(out)
     assert (code, told["usage"]["requests"], told["documents"]["asked"]) == (0, 1, 1)
-    assert err.startswith("warning: 1 documents were cut at the number of characters asked for (é4)")
+    assert err.startswith("warning: 1 document was cut at the number of characters asked for (é4)")
     matrix = read_side(data, "queries", "fake").matrix
     np.testing.assert_array_equal(matrix, upstream.vectors(list(QUERIES.values())).astype(np.float16))
 
@@ -246,6 +246,11 @@ def test_wordllama_by_its_name(data: Path, run: Any) -> None:
         (["--encoder", "wordllama", "--concurrency", 3], 2, "concurrency means nothing to wordllama"),
         (["--encoder", "openai:text-embedding-3-small"], 2, "there is no API key"),
         (["--encoder", "openai:m@http://127.0.0.1:9/v1", "--retries", 0], 7, "there is no connection"),
+        (["--encoder", "openai:@cf/m@http://127.0.0.1:9/v1", "--retries", 0], 7, "there is no connection"),
+        (["--encoder", "openai:m6@127.0.0.1:9/v1"], 2, "'127.0.0.1:9/v1', after the @, is no URL"),
+        (["--encoder", "openai:m6@htp://127.0.0.1:9/v1"], 2, "begins with http:// or https://"),
+        (["--encoder", "openai:@cf/m"], 2, "a model whose name holds an @ needs its URL after it"),
+        (["--encoder", "openai:@http://127.0.0.1:9/v1"], 2, "Say openai:MODEL@http://HOST/v1"),
     ],
 )
 def test_what_the_command_refuses(data: Path, run: Any, args: list[Any], code: int, told: str) -> None:
@@ -255,6 +260,16 @@ def test_what_the_command_refuses(data: Path, run: Any, args: list[Any], code: i
     assert err.startswith("error: ")
     assert err.count("\n") == 1
     assert told in err
+
+
+def test_an_interrupt_says_that_nothing_is_lost(data: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    pytest.importorskip("wordllama")
+    monkeypatch.setattr("askew.workflows.embed.embed", interrupted)
+    told = "error: stopped; what was answered is kept, and the same command goes on from there\n"
+    assert run("embed", data, "--encoder", "wordllama") == (130, "", told)
 
 
 # Kills

@@ -177,10 +177,37 @@ def test_what_came_is_kept_while_the_rest_is_waited_for(endpoint: Make, upstream
 def test_a_text_that_is_always_nan_is_named_and_the_rest_is_kept(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
     upstream.plan = lambda number, texts: "nan" if texts[0] == "text 4" else "good"
     with CachedEncoder(endpoint(concurrency=1), tmp_path) as cached:
-        with pytest.raises(EncoderError, match=r"asked 3 times in a row: .* NaN .*'text 4'") as error:
+        with pytest.raises(
+            EncoderError, match=r"asked 3 times in a row: .* NaN or infinite values, that of 'text 4'"
+        ) as error:
             cached.encode(TEXTS)
         assert error.value.texts == ("text 4",)
         assert cached.fill([*TEXTS[:4], *TEXTS[5:8]]).asked == 0
+
+
+def test_a_row_of_zeros_is_asked_for_again_and_never_kept(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
+    upstream.plan = then_good("zeros")
+    with CachedEncoder(endpoint(concurrency=1), tmp_path) as cached:
+        np.testing.assert_array_equal(cached.encode(TEXTS), upstream.vectors(TEXTS))
+        upstream.plan = lambda number, texts: "zeros" if texts[0] == "newt" else "good"
+        with pytest.raises(EncoderError, match=r"asked 3 times in a row: .* nothing but zeros.*'newt'") as error:
+            cached.encode(["newt", "toad"])
+        assert error.value.texts == ("newt",)
+        assert cached.fill(["toad"]).asked == 0
+        assert cached.fill(["frog"]).asked == 1
+        upstream.plan = lambda number, texts: "good"
+        assert cached.fill(["newt"]).asked == 1
+    assert set(upstream.paid.values()) == {1}
+
+
+def test_there_are_two_kinds_of_texts(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
+    encoder = endpoint()
+    with CachedEncoder(encoder, tmp_path) as cached:
+        one: Any
+        for one in (encoder, cached):
+            with pytest.raises(ParameterError, match=r"kind: there is no kind 'foo'\. Say 'query' or 'document'"):
+                one.encode(["newt"], kind="foo")
+    assert upstream.asked == []
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,8 @@ def test_a_multi_vector_model_gives_its_own_vectors(multi_vector: tuple[TokenSta
 
 @needs_model
 def test_empty_texts_and_what_is_no_text(encoder: TokenStateEncoder) -> None:
+    with pytest.raises(ParameterError, match="there is no kind 'foo'"):
+        encoder.encode({"a": "newt"}, kind="foo")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"2 texts are empty: 'a', 'b'. Leave them out"):
         encoder.encode({"a": "", "b": " \n", "c": "newts"})
     with pytest.raises(InputError, match="there is no text"):

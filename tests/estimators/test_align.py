@@ -63,6 +63,18 @@ def test_the_map_is_that_of_least_squares(shape: tuple[int, int, int], strength:
     assert (found.documents, found.query_encoder, found.document_encoder) == (len(x), "asked", "told")
 
 
+@pytest.mark.parametrize("shape", [(12, 40, 8), (200, 40, 8)], ids=["n < d", "rank-deficient"])
+@pytest.mark.parametrize("strengths", [(1e-30,), (1e-300, 1e-30)])
+def test_a_pull_that_is_lost_in_the_rounding_gives_the_pseudo_inverse(
+    shape: tuple[int, int, int], strengths: tuple[float, ...]
+) -> None:
+    x, y = views(*shape)
+    x[:, 6:] = x[:, :6] @ np.random.default_rng(0).normal(size=(6, 34))
+    found = align(*sets(x, y), strengths=strengths)
+    slow = np.linalg.lstsq(unit(x), unit(y), rcond=1e-9)[0]
+    np.testing.assert_allclose(found.map, scaled(slow, unit(x)), atol=1e-6)
+
+
 def test_one_decomposition_serves_every_strength() -> None:
     x, y = (unit(side) for side in views(80, 6, 4))
     path = RidgePath.of(PairMoments.of(x, y))
@@ -210,6 +222,8 @@ def test_what_cannot_be_aligned_is_refused() -> None:
     x, y = views(30, 7, 5)
     with pytest.raises(MatchError, match=r"no document is embedded by both .*'a'.* by asked.*'0', '1'"):
         align(EmbeddingSet("a", x[:1], encoder="asked"), EmbeddingSet(range(30), y))
+    with pytest.raises(MatchError, match=r"both encoders: 'a' by asked, none by the document encoder"):
+        align(EmbeddingSet("a", x[:1], encoder="asked"), EmbeddingSet([], y[:0]))
     with pytest.raises(DimensionError, match=r"orthogonal map was asked for, from 7 .* to 5"):
         align(*sets(x, y), method="procrustes")
     with pytest.raises(EmbeddingError, match="30 common documents has a zero vector"):

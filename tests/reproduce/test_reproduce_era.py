@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from askew.cli.main import main
 from askew.data import EmbeddingSet, Qrels
 from askew.errors import ParameterError
 from askew.estimators import Ridge
@@ -104,3 +105,29 @@ def test_without_torch_ours_alone(data: Path) -> None:
 def test_an_encoder_that_is_not_there(data: Path) -> None:
     with pytest.raises(ParameterError, match="first is not embedded by other"):
         era(Protocol(data=data, sets=("first",), encoders=("other", "told")))
+
+
+def test_the_command_trains_where_it_is_told(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    told: list[Protocol] = []
+
+    def heard(protocol: Protocol, **options: object) -> None:
+        told.append(protocol)
+        raise ParameterError("heard")
+
+    monkeypatch.setattr("askew.reproduce.era.era", heard)
+    command = ["askew", "reproduce", "era", "--data", str(data), "-o", str(tmp_path / "out")]
+    for more, says, devices in (
+        (["--device", "nowhere"], "torch has no device 'nowhere' here", []),
+        (["--device", "meta"], "heard", ["meta"]),
+        (["--device", "nowhere", "--no-recipes"], "heard", ["meta", "cpu"]),
+        ([], "heard", ["meta", "cpu", "cpu"]),
+    ):
+        monkeypatch.setattr("sys.argv", [*command, *more])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert left.value.code == 2
+        assert says in capsys.readouterr().err
+        assert [protocol.device for protocol in told] == devices

@@ -228,7 +228,7 @@ def test_training_queries_among_the_judged_are_told() -> None:
     task, adapter, seen = many()
     (found,) = trained_on(task, seen)
     assert (found.code, found.level, found.count, found.examples) == ("trained-queries", "warning", 1, ("q1",))
-    assert found.message.startswith("1 of the 8 judged queries were training queries")
+    assert found.message.startswith("1 of the 8 judged queries was a training query of the adapter: there it shows")
     assert trained_on(task.only(["q0"]), seen) == trained_on(task, None) == ()
     fitted = replace(adapter, provenance=replace(adapter.provenance, seen=seen))
     assert remembered(fitted) is seen

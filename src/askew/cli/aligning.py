@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["align", "migrate"]
 
+# The exit code of a migration that keeps too little: that of no error, so that a gate can tell the two apart.
+_REFUSED = 8
+
 
 class MethodName(StrEnum):
     """Which maps are looked among."""
@@ -139,7 +142,7 @@ def migrate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Put a new query encoder on an old index, if that keeps enough; exit code 1 if not."""
+    """Put a new query encoder on an old index, if that keeps enough; exit code 8 if not."""
     from askew.workflows.align import migrate_folder
     from askew.workflows.assess import MEASURES
 
@@ -171,7 +174,7 @@ def migrate(
         if output is not None:
             say(f"adapter: {output}" if written else "No adapter was written.")
     if not gated.passed:
-        raise typer.Exit(1)
+        raise typer.Exit(_REFUSED)
 
 
 def _show(found: Aligned) -> None:

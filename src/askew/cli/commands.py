@@ -237,7 +237,8 @@ def apply(
         facts = {"queries": len(adapted), "dim": adapted.dim, "dtype": adapted.dtype.name}
         emit_json({"output": str(output), **facts, "similarity": held.similarity, "dropped": list(asked.dropped)})
     else:
-        say(f"{len(adapted):,} adapted queries of {adapted.dim:,} dimensions: {output}")
+        told = counted(len(adapted), "adapted query", "adapted queries")
+        say(f"{told} of {counted(adapted.dim, 'dimension')}: {output}")
 
 
 def inspect(adapter: AdapterFolder, as_json: AsJson = False) -> None:

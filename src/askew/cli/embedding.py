@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_findings
+from askew.cli.console import emit_json, plain_table, progress_bar, say, show, show_error, show_findings
 from askew.cli.options import AsJson, Quiet
 from askew.errors import ParameterError, counted
 
@@ -183,11 +183,15 @@ def embed(
         "verify": verify,
         "overwrite": overwrite,
     }
-    with maker, progress_bar(quiet) as named:
-        if tasks:
-            done = dict(embed_tasks(data, maker, named=named, **options))
-        else:
-            done = {"": embed_folder(data, maker, output=output, named=named, **options)}
+    try:
+        with maker, progress_bar(quiet) as named:
+            if tasks:
+                done = dict(embed_tasks(data, maker, named=named, **options))
+            else:
+                done = {"": embed_folder(data, maker, output=output, named=named, **options)}
+    except KeyboardInterrupt:
+        show_error("stopped; what was answered is kept, and the same command goes on from there")
+        raise
     if not quiet:
         for task, result in done.items():
             show_findings(replace(one, message=f"{task}: {one.message}") if task else one for one in result.findings)

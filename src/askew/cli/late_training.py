@@ -117,11 +117,12 @@ def train_late(
     curve = [(step, judged) for step, _, judged in found.history if judged is not None]
     if curve:
         judges = counted(found.held, "query", "queries")
-        say(f"{found.steps:,} steps; the weights after step {found.best_step:,} were the best on {judges} held out.")
+        steps = counted(found.steps, "step")
+        say(f"{steps}; the weights after step {found.best_step:,} were the best on {judges} held out.")
         what = "minus the loss" if min(judged for _, judged in curve) < 0 else "pairs in order"
         say(f"By step, {what} on queries held out: {', '.join(f'{step:,}: {judged:.3f}' for step, judged in curve)}.")
     else:
-        say(f"{found.steps:,} steps; too few queries to hold any out, so the last weights are kept.")
+        say(f"{counted(found.steps, 'step')}; too few queries to hold any out, so the last weights are kept.")
     if found.best_step == 0:
         say("Nothing was better than plain MaxSim, so that is what the head does.")
     if found.after:

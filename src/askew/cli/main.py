@@ -25,11 +25,10 @@ from askew.errors import AskewError
 __all__ = ["app", "main"]
 
 _EPILOG = (
-    "Exit codes: 0 done (also when the verdict is to keep the base), 1 unforeseen, warnings under check --strict, or a "
-    "migration refused, "
+    "Exit codes: 0 done (also when the verdict is to keep the base), 1 unforeseen, or warnings under check --strict, "
     "2 wrong arguments, "
     "3 unusable input, 4 adapter that cannot be loaded or does not fit, 5 missing extra, 6 cannot write, "
-    "7 encoder that fails, "
+    "7 encoder that fails, 8 migration refused, "
     "130 interrupted."
 )
 

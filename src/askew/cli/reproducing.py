@@ -78,7 +78,12 @@ def reproduce(
         bool, typer.Option("--full", help="The papers' sizes where the default is smaller, negation and era: hours.")
     ] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Where negation trains, such as cuda.  [default: a GPU, or cpu]")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where negation and the recipes of era train, such as cuda.  [default: cpu; for negation a GPU, if "
+            "there is one]",
+        ),
     ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -92,12 +97,14 @@ def reproduce(
         raise ParameterError(
             "these studies fit real embeddings", where="--data", remedy="Name a folder of data sets, or --set stdlib"
         )
+    trains = StudyName.NEGATION in studies or (StudyName.ERA in studies and not no_recipes)
+    _check_device(device if trains else None)
     chosen = tuple(sets or ()), tuple(encoder or ())
     with progress_bar(quiet) as named:
         done = []
         for name in dict.fromkeys(studies):
             if name == StudyName.ERA:
-                done.append(_era(data or Path(), *chosen, seed, quick, full, not no_recipes, output, named))
+                done.append(_era(data or Path(), *chosen, seed, quick, full, not no_recipes, device, output, named))
             elif name == StudyName.NEGATION:
                 done.append(_negation(seed, quick, full, device, named))
             else:
@@ -157,6 +164,18 @@ def _run(
     return (crossover if name == StudyName.CROSSOVER else distance)(**options)
 
 
+def _check_device(device: str | None) -> None:
+    """Refuse what torch has not before anything is measured."""
+    if device is None:
+        return
+    from askew._extras import require
+
+    require("torch", extra="torch", purpose="training")
+    from askew.estimators.torch_descent import check_device
+
+    check_device(device)
+
+
 def _negation(seed: int, quick: bool, full: bool, device: str | None, named: Callable[[str], Progress]) -> Study:
     from askew._extras import require
     from askew.reproduce.negation import FULL, QUICK, Size, negation
@@ -175,6 +194,7 @@ def _era(
     quick: bool,
     full: bool,
     recipes: bool,
+    device: str | None,
     output: Path,
     named: Callable[[str], Progress],
 ) -> Study:
@@ -190,6 +210,8 @@ def _era(
     asked, told = encoders or ENCODERS
     options: dict[str, Any] = {"sets": sets, "seeds": (seed, seed + 1, seed + 2), "most": None if full else _MOST}
     options["kept"] = output / "era-scores.jsonl"
+    if recipes and device is not None:
+        options["device"] = device
     if quick:
         fewer = sets or (("cosqa",) if (data / "cosqa").is_dir() else ())
         options |= {"sets": fewer, "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from askew.errors import counted
+
 __all__ = ["BadReplyError", "Reply", "read_reply"]
 
 
@@ -49,7 +51,7 @@ def read_reply(body: bytes, count: int) -> Reply:
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise BadReplyError("its answer holds no list of embeddings")
     if len(items) != count:
-        raise BadReplyError(f"it gave {len(items)} vectors for {count} texts")
+        raise BadReplyError(f"it gave {counted(len(items), 'vector')} for {counted(count, 'text')}")
     rows = [_vector(item.get("embedding")) for item in _in_order(items)]
     if len({len(row) for row in rows}) > 1:
         raise BadReplyError("it gave vectors of several dimensions in one answer")

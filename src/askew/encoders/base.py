@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from askew._blocks import blocks
-from askew.errors import EncoderError, InputError, ParameterError
+from askew.errors import EncoderError, InputError, ParameterError, counted
 
 if TYPE_CHECKING:
     from askew.protocols import Kind, Progress
 
-__all__ = ["Answer", "SerialEncoder", "TextEncoder", "Usage", "as_texts", "excerpt"]
+__all__ = ["Answer", "SerialEncoder", "TextEncoder", "Usage", "as_texts", "excerpt", "prompt_for"]
 
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
@@ -125,7 +125,7 @@ class TextEncoder(ABC):
             (n, d) finite float32; (0, 0) for no texts if d is not known yet.
 
         Raises:
-            ParameterError: `texts` is one string, not a sequence of them.
+            ParameterError: `texts` is one string, not a sequence of them, or there is no such kind.
             InputError: an item is not a string.
             EncoderError: some texts have no vector, or their answer cannot be used.
         """
@@ -145,7 +145,7 @@ class TextEncoder(ABC):
         """Vectors as they come, a batch at a time, in any order; what came before an error is good.
 
         Raises:
-            EncoderError: as `encode`.
+            ParameterError, EncoderError: as `encode`.
         """
 
     def _checked(self, answer: npt.ArrayLike, count: int) -> npt.NDArray[np.float32]:
@@ -153,7 +153,7 @@ class TextEncoder(ABC):
         array = np.asarray(answer)
         if array.ndim != 2 or array.dtype.kind not in "fiu" or len(array) != count:
             raise EncoderError(
-                f"for {count} texts it gave an array of shape {array.shape} and type {array.dtype}",
+                f"for {counted(count, 'text')} it gave an array of shape {array.shape} and type {array.dtype}",
                 where=self.name,
                 remedy="An encoder gives a matrix of numbers with one row a text",
             )
@@ -167,14 +167,16 @@ class TextEncoder(ABC):
     def _other_dim(self, found: int, known: int | None) -> EncoderError:
         before = "" if known is None else f", and of {known:,} before"
         return EncoderError(
-            f"it gave vectors of {found:,} dimensions{before}",
+            f"it gave vectors of {counted(found, 'dimension')}{before}",
             where=self.name,
             remedy="Two models answer under one name: find out which, and embed all texts with one of them",
         )
 
-    def _not_finite(self, texts: Sequence[str]) -> EncoderError:
+    def _unusable(self, texts: Sequence[str], what: str = "NaN or infinite values") -> EncoderError:
+        one, first = len(texts) == 1, excerpt(texts[0])
+        told = f"vector of one text holds {what}," if one else f"vectors of {len(texts):,} texts hold {what}, first"
         return EncoderError(
-            f"the vectors of {len(texts)} texts hold NaN or infinite values, first that of {excerpt(texts[0])}",
+            f"the {told} that of {first}",
             where=self.name,
             remedy="Check these texts and the encoder's precision (float16 overflows)",
             texts=texts,
@@ -197,17 +199,18 @@ class SerialEncoder(TextEncoder):
         """Vectors, batch after batch; what came before an error is good.
 
         Raises:
-            EncoderError: as `encode`.
+            ParameterError, EncoderError: as `encode`.
         """
+        prompt = prompt_for(self._prompts, kind)
         for part in blocks(len(texts), self.batch):
             asked = list(texts[part])
             self.usage.requests += 1
-            vectors = self._checked(self._embed(asked, self._prompts[kind]), len(asked))
+            vectors = self._checked(self._embed(asked, prompt), len(asked))
             good = np.isfinite(vectors).all(axis=1)
             self.usage.texts += int(good.sum())
             yield Answer(np.flatnonzero(good) + part.start, vectors[good], self._cut(asked, kind)[good])
             if not good.all():
-                raise self._not_finite([asked[place] for place in np.flatnonzero(~good)])
+                raise self._unusable([asked[place] for place in np.flatnonzero(~good)])
 
     @abstractmethod
     def _embed(self, texts: list[str], prompt: str) -> npt.ArrayLike:
@@ -234,6 +237,20 @@ def as_texts(texts: Sequence[str]) -> list[str]:
                 f"text {place} is a {type(text).__name__}, not a string", where="texts", remedy="Give strings"
             )
     return [_SURROGATES.sub("?", text) for text in texts]
+
+
+def prompt_for(prompts: Mapping[Kind, str], kind: Kind) -> str:
+    """What goes before a text of a kind.
+
+    Raises:
+        ParameterError: there is no such kind.
+
+    >>> prompt_for({"query": "query: ", "document": ""}, "query")
+    'query: '
+    """
+    if kind not in tuple(prompts):
+        raise ParameterError(f"there is no kind {kind!r}", where="kind", remedy="Say 'query' or 'document'")
+    return prompts[kind]
 
 
 def excerpt(text: str, most: int = 40) -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from askew._blocks import blocks
 from askew.encoders._store import VectorStore
-from askew.encoders.base import TextEncoder, as_texts, excerpt
+from askew.encoders.base import TextEncoder, as_texts, excerpt, prompt_for
 from askew.errors import EncoderError
 from askew.linalg import row_dots, row_norms
 
@@ -201,7 +201,7 @@ class CachedEncoder:
         self.close()
 
     def _keys(self, texts: Sequence[str], kind: Kind) -> list[bytes]:
-        prompt = self._encoder.prompts[kind]
+        prompt = prompt_for(self._encoder.prompts, kind)
         # The prompt's length first: "a" + "bc" is not "ab" + "c" to an encoder that pools them apart.
         begin = f"{len(prompt)}:{prompt}"
         return [hashlib.sha256(f"{begin}{text}".encode()).digest() for text in texts]

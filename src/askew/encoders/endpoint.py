@@ -17,8 +17,8 @@ import numpy.typing as npt
 from askew._blocks import blocks
 from askew.encoders._requests import Endpoint, PassingError, RefusedError
 from askew.encoders._waits import Waits
-from askew.encoders.base import Answer, TextEncoder, excerpt
-from askew.errors import EncoderError, ParameterError
+from askew.encoders.base import Answer, TextEncoder, excerpt, prompt_for
+from askew.errors import EncoderError, ParameterError, counted
 
 if TYPE_CHECKING:
     from askew.protocols import Kind
@@ -35,7 +35,7 @@ _Vectors = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class _Job:
-    """Texts to ask for in one request, and how often that failed or gave NaN."""
+    """Texts to ask for in one request, and how often that failed or gave what cannot be used."""
 
     places: _Places
     failures: int = 0
@@ -55,10 +55,10 @@ class OpenAIEncoder(TextEncoder):
     """A model behind an endpoint of OpenAI's interface.
 
     Requests that fail in passing (no connection, no answer in time, statuses 408, 409, 429 and 5xx,
-    an answer cut short, NaN) are repeated with growing, jittered waits, or after what ``Retry-After``
-    asks for; while it holds, no other request begins. Of an answer with NaN the other rows count, and
-    only the rest is asked for again. A batch that is refused is halved until the text is found that is
-    the reason. Whatever fails in the end, the answers that are under way are waited for first.
+    an answer cut short, vectors with NaN or of zeros alone) are repeated with growing, jittered waits, or after
+    what ``Retry-After`` asks for; while it holds, no other request begins. Of an answer with such vectors the
+    others count, and only the rest is asked for again. A batch that is refused is halved until the text is found
+    that is the reason. Whatever fails in the end, the answers that are under way are waited for first.
 
     Args:
         model: what the endpoint calls it.
@@ -129,17 +129,18 @@ class OpenAIEncoder(TextEncoder):
         """Vectors as they come, in any order, several requests at once.
 
         Raises:
-            EncoderError: as `encode`, once the answers that are under way have come.
+            ParameterError, EncoderError: as `encode`, once the answers that are under way have come.
         """
         self._waits.begin()
-        self._refuse_blank(texts, kind)
+        prompt = prompt_for(self._prompts, kind)
+        self._refuse_blank(texts, prompt)
         jobs = deque(_Job(np.arange(part.start, part.stop)) for part in blocks(len(texts), self.batch))
         waiting: set[Future[_Outcome]] = set()
         failure: BaseException | None = None
         with ThreadPoolExecutor(self._concurrency, thread_name_prefix="askew-embed") as pool:
             while waiting or (jobs and failure is None):
                 while failure is None and jobs and len(waiting) < self._concurrency:
-                    waiting.add(pool.submit(self._once, texts, jobs.popleft(), kind))
+                    waiting.add(pool.submit(self._once, texts, jobs.popleft(), prompt))
                 try:
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 except KeyboardInterrupt as interrupt:  # once: take what is under way, it is paid for
@@ -161,23 +162,24 @@ class OpenAIEncoder(TextEncoder):
         """Close its connections."""
         self._endpoint.close()
 
-    def _refuse_blank(self, texts: Sequence[str], kind: Kind) -> None:
-        blank = [text for text in texts if not (self._prompts[kind] + text).strip()]
+    def _refuse_blank(self, texts: Sequence[str], prompt: str) -> None:
+        blank = [text for text in texts if not (prompt + text).strip()]
         if blank:
             raise EncoderError(
-                f"{len(blank):,} of {len(texts):,} texts are empty, which endpoints refuse",
+                f"{len(blank):,} of {counted(len(texts), 'text')} {'is' if len(blank) == 1 else 'are'} empty, "
+                "which endpoints refuse",
                 where=self.name,
                 remedy="Leave them out, or give them zero vectors (--empty zero)",
                 texts=blank,
             )
 
-    def _once(self, texts: Sequence[str], job: _Job, kind: Kind) -> _Outcome:
+    def _once(self, texts: Sequence[str], job: _Job, prompt: str) -> _Outcome:
         """Ask for some texts in one request; runs in a thread, and gives what came at once, to be kept."""
         failed = max(job.failures, job.nans)
         if (failed and not self._waits.after_failure(failed)) or not self._waits.before_request():
             return _Outcome()  # somebody has stopped all, and knows why
         try:
-            vectors = self._request([self._prompts[kind] + texts[place] for place in job.places], again=failed > 0)
+            vectors = self._request([prompt + texts[place] for place in job.places], again=failed > 0)
         except RefusedError as refusal:
             if len(job.places) == 1:
                 return _Outcome(error=_refused(texts[job.places[0]], refusal))
@@ -194,13 +196,14 @@ class OpenAIEncoder(TextEncoder):
         return _Outcome(again=(_Job(job.places, job.failures + 1, job.nans),))
 
     def _sorted_out(self, texts: Sequence[str], job: _Job, vectors: _Vectors) -> _Outcome:
-        good = np.isfinite(vectors).all(axis=1)
+        good = _usable(vectors)
         bad = job.places[~good]
         answer = Answer(job.places[good], vectors[good], np.zeros(int(good.sum()), dtype=np.bool_))
         if not len(bad):
             return _Outcome(answer)
         if job.nans >= min(self._retries, _NAN_RETRIES):
-            return _Outcome(answer, error=_given_up(self._not_finite([texts[place] for place in bad]), job.nans + 1))
+            found = self._unusable([texts[place] for place in bad], _fault(vectors[~good]))
+            return _Outcome(answer, error=_given_up(found, job.nans + 1))
         return _Outcome(answer, again=(_Job(bad, nans=job.nans + 1),))
 
     def _request(self, texts: list[str], *, again: bool) -> _Vectors:
@@ -214,8 +217,21 @@ class OpenAIEncoder(TextEncoder):
                     remedy="Ask for one version by its full name, or name another --cache and embed all texts again",
                 )
             self.model = reply.model or self.model
-            self.usage.texts += int(np.isfinite(vectors).all(axis=1).sum())
+            self.usage.texts += int(_usable(vectors).sum())
         return vectors
+
+
+def _usable(vectors: _Vectors) -> npt.NDArray[np.bool_]:
+    """(b,) which rows are finite and have a direction: a row of zeros would score 0 for ever."""
+    return np.asarray(np.isfinite(vectors).all(axis=1) & vectors.any(axis=1))
+
+
+def _fault(vectors: _Vectors) -> str:
+    """What is wrong with some that cannot be used."""
+    zeros = np.isfinite(vectors).all(axis=1)
+    if zeros.all():
+        return "nothing but zeros"
+    return "NaN, infinite values or nothing but zeros" if zeros.any() else "NaN or infinite values"
 
 
 def _refused(text: str, refusal: RefusedError) -> EncoderError:

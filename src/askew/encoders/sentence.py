@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew.encoders._models import load_model, longer_than, model_prompts, model_signature, model_window
-from askew.encoders.base import SerialEncoder
+from askew.encoders.base import SerialEncoder, prompt_for
 
 if TYPE_CHECKING:
     from askew.protocols import Kind
@@ -71,4 +71,4 @@ class SentenceTransformerEncoder(SerialEncoder):
         return rows
 
     def _cut(self, texts: list[str], kind: Kind) -> npt.NDArray[np.bool_]:
-        return longer_than(self._model, self.limit, [self._prompts[kind] + text for text in texts])
+        return longer_than(self._model, self.limit, [prompt_for(self._prompts, kind) + text for text in texts])

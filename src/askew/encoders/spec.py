@@ -12,7 +12,7 @@ from askew.errors import ParameterError
 
 __all__ = ["encoder_from_spec", "token_model"]
 
-_ENDPOINT = re.compile(r"(?P<model>.+?)(?:@(?P<url>https?://.+))?")
+_ENDPOINT = re.compile(r"(?P<model>.+?)@(?P<url>(?i:https?)://.+)")
 _KNOWN = "Say wordllama, st:PATH_OR_NAME, openai:MODEL or openai:MODEL@URL"
 
 
@@ -70,13 +70,28 @@ def encoder_from_spec(
     options = {option: value for option, value in (given | network).items() if value is not None}
     form, _, rest = spec.partition(":")
     if form == "openai" and rest:
-        found = _ENDPOINT.fullmatch(rest)
-        return OpenAIEncoder(found["model"], url=found["url"], **options)  # type: ignore[index, arg-type]  # all match
+        model, url = _endpoint(rest)
+        return OpenAIEncoder(model, url=url, **options)  # type: ignore[arg-type]  # checked above
     foreign = [option for option in (*network, *(["batch"] if form == "wordllama" else [])) if option in options]
     if foreign:
         raise ParameterError(f"{', '.join(foreign)} means nothing to {spec}", where="encoder", remedy="Leave it out")
     if form == "st" and rest:
-        return SentenceTransformerEncoder(rest, **options)  # type: ignore[arg-type]  # checked above
+        return SentenceTransformerEncoder(rest, **options)  # type: ignore[arg-type]  # likewise
     if spec == "wordllama":
         return WordLlamaEncoder(**options)  # type: ignore[arg-type]  # likewise
     raise ParameterError(f"there is no encoder {spec!r}", where="encoder", remedy=_KNOWN)
+
+
+def _endpoint(rest: str) -> tuple[str, str | None]:
+    """Model and URL of ``MODEL[@URL]``; a mistyped URL is no part of a name, or texts would go to OpenAI."""
+    found = _ENDPOINT.fullmatch(rest)
+    if found is not None:
+        return found["model"], found["url"]
+    if "@" in rest:
+        raise ParameterError(
+            f"{rest.rpartition('@')[2]!r}, after the @, is no URL: one begins with http:// or https://",
+            where="encoder",
+            remedy="Say openai:MODEL@http://HOST/v1; a model whose name holds an @ needs its URL after it, or "
+            "askew.encoders.OpenAIEncoder in Python",
+        )
+    return rest, None

@@ -25,7 +25,7 @@ from askew.encoders._models import (
     model_window,
     save_model,
 )
-from askew.encoders.base import as_texts
+from askew.encoders.base import as_texts, prompt_for
 from askew.errors import EncoderError, InputError, ParameterError, counted, name_some
 
 if TYPE_CHECKING:
@@ -215,13 +215,14 @@ class TokenStateEncoder:
             progress: told after each batch how many texts, or windows, are done.
 
         Raises:
+            ParameterError: there is no such kind.
             InputError: there is no text, one is empty, or no string.
             EncoderError: the model has no token states, or gives NaN or infinite values.
         """
         names, plain = list(texts), as_texts(list(texts.values()))
         _refuse_empty(dict(zip(names, plain, strict=True)), self.name)
         parts = [(place, part) for place, text in enumerate(plain) for part in self._parts(text, kind, long)]
-        cut = longer_than(self.model, self.limit(kind), [self._prompts[kind] + part for _, part in parts])
+        cut = longer_than(self.model, self.limit(kind), [prompt_for(self._prompts, kind) + part for _, part in parts])
         rows: list[list[Any]] = [[] for _ in names]
         found = self._rows([part for _, part in parts], kind, progress)
         for (place, _), part in zip(parts, found, strict=True):
@@ -241,7 +242,7 @@ class TokenStateEncoder:
         """
         names, plain = list(texts), as_texts(list(texts.values()))
         _refuse_empty(dict(zip(names, plain, strict=True)), self.name)
-        cut = longer_than(self.model, self.limit(kind), [self._prompts[kind] + text for text in plain])
+        cut = longer_than(self.model, self.limit(kind), [prompt_for(self._prompts, kind) + text for text in plain])
         return _cut_finding([names[row] for row in np.flatnonzero(cut)], self.limit(kind))
 
     def save(self, folder: str) -> None:
@@ -278,7 +279,7 @@ class TokenStateEncoder:
 
     def _parts(self, text: str, kind: Kind, long: str) -> list[str]:
         """The text, or the windows it is read in: cut before a word where one begins in their second half."""
-        window, prompt = self.limit(kind), self._prompts[kind]
+        window, prompt = self.limit(kind), prompt_for(self._prompts, kind)
         if long == "cut" or window is None or not longer_than(self.model, window, [prompt + text]).any():
             return [text]
         tokenizer = self.model.tokenizer
@@ -304,7 +305,7 @@ class TokenStateEncoder:
 
     def _features(self, texts: list[str], kind: Kind) -> dict[str, Any]:
         """The tokenizer's answer, on the model's device."""
-        prompt = self._prompts[kind]
+        prompt = prompt_for(self._prompts, kind)
         if self.multi_vector:
             features = self.model.preprocess(texts, prompt=prompt or None, task=kind)
         else:  # called `tokenize` in earlier versions

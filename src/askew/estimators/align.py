@@ -39,7 +39,8 @@ BETA = 0.25
 
 # Without documents to judge by: a pull that a few documents stand, and that thousands hardly feel.
 _UNJUDGED = 0.01
-# Products of unit rows whose mean is below it are what centring leaves of equal rows.
+# Products of unit rows whose mean is below it are rounding: what centring leaves of equal rows, or what is left of an
+# axis along which no row varies.
 _ROUNDING = 1e-12
 # Held-out documents that ask, those that they ask among, and how many of these count: what retention is told by.
 _ASKED, _AMONG, _DEPTH = 200, 2000, 10
@@ -118,7 +119,8 @@ def align(
         target: documents by the encoder of documents, (·, d_document); only ids in both count.
         method: ``"ridge"``, or ``"procrustes"`` for an orthogonal map.
         centre: estimate it from covariances in place of second moments. It stays linear: no mean is added later.
-        strengths: the λ to try, positive.
+        strengths: the λ to try, positive. Below 1e-12 a pull is lost in the rounding, and axes along which the rows
+            do not vary count for nothing.
         seed: of the hash.
         progress: called with the passes done and to do.
 
@@ -230,18 +232,18 @@ class RidgePath:
         return np.asarray(self.axes @ (self.shrinkage(strength)[:, None] * self.loadings))
 
     def shrinkage(self, strength: float) -> Float64Array:
-        """(d_query,) one over an eigenvalue and its pull."""
-        return np.asarray(1 / (self.values + max(self.count, 1) * strength))
+        """(d_query,) one over an eigenvalue and its pull; 0, as in a pseudo-inverse, where both are rounding alone."""
+        pulled, least = self.values + max(self.count, 1) * strength, max(self.count, 1) * _ROUNDING
+        return np.where(pulled > least, 1 / np.maximum(pulled, least), 0.0)
 
 
 def _ridge(moments: PairMoments, strength: float) -> Float64Array:
     """The map at one strength: a Cholesky factor costs a tenth of a decomposition."""
     _check_related(moments)
-    pulled = moments.source + max(moments.count, 1) * strength * np.eye(len(moments.source))
-    try:
-        return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(pulled), moments.cross))
-    except scipy.linalg.LinAlgError:  # a pull that is lost in the rounding
+    if strength <= _ROUNDING:  # lost beside what it pulls at: axes without variance have to be left out
         return RidgePath.of(moments).at(strength)
+    pulled = moments.source + max(moments.count, 1) * strength * np.eye(len(moments.source))
+    return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(pulled), moments.cross))
 
 
 def _chosen(pairs: Pairs, known: PairMoments, held: PairMoments, strengths: Sequence[float]) -> float:
@@ -299,10 +301,14 @@ def _orthogonal(moments: PairMoments) -> Float64Array:
 
 def _check_related(moments: PairMoments) -> None:
     if np.linalg.norm(moments.cross) <= _ROUNDING * moments.count:
-        raise InputError(
-            "nothing of one encoder's vectors tells of the other's",
-            remedy="Check that both embedded the same documents under the same ids, or do not centre",
-        )
+        raise _unrelated()
+
+
+def _unrelated() -> InputError:
+    return InputError(
+        "nothing of one encoder's vectors tells of the other's",
+        remedy="Check that both embedded the same documents under the same ids, or do not centre",
+    )
 
 
 def _about(moments: PairMoments, centre: bool) -> PairMoments:
@@ -311,7 +317,10 @@ def _about(moments: PairMoments, centre: bool) -> PairMoments:
 
 def _scaled(mapped: Float64Array, known: PairMoments) -> Float64Array:
     """The map that gives the rows it was learned from the mean square norm 1."""
-    return np.asarray(mapped * np.sqrt(known.count / np.sum(mapped * (known.source @ mapped))))
+    size = float(np.sum(mapped * (known.source @ mapped)))
+    if not size > 0:  # no axis is above the rounding
+        raise _unrelated()
+    return np.asarray(mapped * np.sqrt(known.count / size))
 
 
 def _cosine(pairs: Pairs, judged: Float64Array) -> float:

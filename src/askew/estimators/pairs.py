@@ -129,8 +129,8 @@ class Pairs:
         common = [name for name in target.ids if name in source]
         if not common:
             raise MatchError(
-                f"no document is embedded by both encoders: {name_some(source.ids, 3)} by "
-                f"{source.encoder or 'the query encoder'}, {name_some(target.ids, 3)} by "
+                f"no document is embedded by both encoders: {name_some(source.ids, 3) or 'none'} by "
+                f"{source.encoder or 'the query encoder'}, {name_some(target.ids, 3) or 'none'} by "
                 f"{target.encoder or 'the document encoder'}",
                 where=source.source,
                 remedy="Embed some documents of the index with the query encoder too, under the same ids",

@@ -42,7 +42,13 @@ class Advice:
 
 
 def advise(
-    standings: Sequence[Standing], kept: Sequence[Kept], names: tuple[str, str], *, index: int, seed: int = 0
+    standings: Sequence[Standing],
+    kept: Sequence[Kept],
+    names: tuple[str, str],
+    *,
+    index: int,
+    unjudged: str = "Nothing is judged here",
+    seed: int = 0,
 ) -> Advice:
     """Which system to use over the index of the document encoder.
 
@@ -51,11 +57,12 @@ def advise(
         kept: of both encoders' rankings.
         names: of the query encoder and the document encoder.
         index: how many documents the index has.
+        unjudged: why there are none, in words.
         seed: of the resampling.
     """
     held = {one.system: one for one in standings}
     if ALIGNED not in held:
-        return _guess(kept, names, index)
+        return _guess(kept, names, index, unjudged)
     aligned = held[ALIGNED].against
     if aligned is None:
         return _without_own(held, names)
@@ -131,8 +138,8 @@ def _without_own(held: Mapping[str, Standing], names: tuple[str, str]) -> Advice
     )
 
 
-def _guess(kept: Sequence[Kept], names: tuple[str, str], index: int) -> Advice:
-    """No judgements: by whether the map searches like either encoder, on held-out documents.
+def _guess(kept: Sequence[Kept], names: tuple[str, str], index: int, unjudged: str) -> Advice:
+    """No judged queries: by whether the map searches like either encoder, on held-out documents.
 
     A perfect map gives the document encoder's own results for a document, whatever the query encoder's are; one that
     gives neither's is a ranker that nobody asked for.
@@ -142,18 +149,18 @@ def _guess(kept: Sequence[Kept], names: tuple[str, str], index: int) -> Advice:
         return Advice(OLD, False, "Nothing could be measured: too few documents are embedded by both encoders.")
     lacking = too_few(found, index)
     if lacking:
-        return Advice(OLD, False, f"Nothing is judged here, and what is kept tells nothing: {lacking}.")
+        return Advice(OLD, False, f"{unjudged}, and what is kept tells nothing: {lacking}.")
     own = found.of_document_encoder or 0.0
     told = (
         f"Aligned, {names[0]} finds {own:.0%} of the first ten results that {names[1]} finds, and keeps "
-        f"{found.of_query_encoder:.0%} of its own. Nothing is judged here, so this is a guess"
+        f"{found.of_query_encoder:.0%} of its own. {unjudged}, so this is a guess"
     )
     if max(own, found.of_query_encoder) < _LEAST_OVERLAP:
         return Advice(
             OLD,
             False,
             f"{told}: a linear map does not carry the ranking over, so keep embedding queries with {names[1]}, or fuse "
-            "the two, and judge some queries.",
+            "the two, and see to judged queries by both.",
         )
     return Advice(ALIGNED, False, f"{told}: the map carries the ranking over.")
 

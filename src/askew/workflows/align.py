@@ -13,7 +13,7 @@ import numpy as np
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Finding, examine
-from askew.errors import ParameterError
+from askew.errors import ParameterError, counted
 from askew.estimators import Alignment, align
 from askew.estimators.align import BETA, Method, check_method
 from askew.estimators.evidence import standard_error
@@ -240,7 +240,7 @@ def align_encoders(
     step()
     found = standings(task, adapters, measures=measures, similarity=similarity, seed=seed)
     step()
-    advice = advise(found, kept, task.names, index=len(task.index), seed=seed)
+    advice = advise(found, kept, task.names, index=len(task.index), unjudged=task.unjudged, seed=seed)
     step()
     findings = _findings(task, alignment)
     return Aligned(alignment, task.names, kept, found, task.split, advice, adapters, findings, len(task.index))
@@ -346,8 +346,8 @@ def _findings(task: TwoEncoders, alignment: Alignment) -> tuple[Finding, ...]:
             Finding(
                 "few-documents",
                 "warning",
-                f"{alignment.documents:,} documents were aligned, and the map has {len(alignment.map):,} × "
-                f"{alignment.map.shape[1]:,} numbers: it is poorly known",
+                f"{counted(alignment.documents, 'document was', 'documents were')} aligned, and the map has "
+                f"{len(alignment.map):,} × {alignment.map.shape[1]:,} numbers: it is poorly known",
                 alignment.documents,
                 remedy=f"Embed {fewest:,} or more with both encoders",
             )

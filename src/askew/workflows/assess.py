@@ -10,6 +10,7 @@ from itertools import islice
 from askew.adapters import Adapter, Seen
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, Finding, Qrels, Run
+from askew.errors import counted
 from askew.evaluation import Comparison, Evaluation, compare, evaluate
 from askew.operators import BilinearOperator
 from askew.retrieval import search
@@ -150,8 +151,9 @@ def trained_on(dataset: Dataset, seen: Seen | None) -> tuple[Finding, ...]:
         Finding(
             "trained-queries",
             "warning",
-            f"{len(known):,} of the {len(dataset.qrels):,} judged queries were training queries of the adapter: "
-            "on them it shows what it remembers",
+            f"{len(known):,} of the {counted(len(dataset.qrels), 'judged query', 'judged queries')} "
+            f"{'was a training query' if len(known) == 1 else 'were training queries'} of the adapter: there it shows "
+            "what it remembers",
             len(known),
             known[:5],
             "Judge by other queries",

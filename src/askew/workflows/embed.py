@@ -17,7 +17,7 @@ from askew.adapters import Canaries
 from askew.data import Finding
 from askew.data.fusion import JOINT
 from askew.encoders import CachedEncoder, TextEncoder, Usage
-from askew.errors import EncoderError, FormatError, InputError, OutputError, ParameterError, name_some
+from askew.errors import EncoderError, FormatError, InputError, OutputError, ParameterError, counted, name_some
 from askew.formats import (
     EncoderCard,
     read_card,
@@ -94,12 +94,13 @@ class Embedded:
         found = []
         window = "what it sees" if self.limit is None else f"its {self.limit:,} tokens"
         for side, held in self.sides.items():
-            for code, ids, told in (
-                ("cut", held.cut, f"{side} are longer than the encoder takes: what comes after {window} is lost"),
-                ("shortened", held.shortened, f"{side} were cut at the number of characters asked for"),
+            for code, ids, verbs, told in (
+                ("cut", held.cut, ("is", "are"), f"longer than the encoder takes: what comes after {window} is lost"),
+                ("shortened", held.shortened, ("was", "were"), "cut at the number of characters asked for"),
             ):
                 if ids:
-                    found.append(Finding(f"{code}-{side}", "warning", f"{len(ids):,} {told}", len(ids), ids[:5]))
+                    which = counted(len(ids), f"{_SIDES[side][1]} {verbs[0]}", f"{side} {verbs[1]}")
+                    found.append(Finding(f"{code}-{side}", "warning", f"{which} {told}", len(ids), ids[:5]))
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -231,7 +232,8 @@ def _read(
     if blank.any() and empty == "raise":
         ids = [name for name, text in texts.items() if not text.strip()]
         raise InputError(
-            f"{len(ids):,} of {len(texts):,} {side} are empty texts: {name_some(ids)}",
+            f"{len(ids):,} of {len(texts):,} {side} {'is an empty text' if len(ids) == 1 else 'are empty texts'}: "
+            f"{name_some(ids)}",
             where=folder,
             remedy="Leave them out, or give them zero vectors, which score 0 (--empty zero)",
         )

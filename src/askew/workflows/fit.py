@@ -240,7 +240,9 @@ def _unrelated(dataset: Dataset, prior: Term) -> tuple[Finding, ...]:
             f"{dataset.documents.dim}) come from two encoders, so there is no base: it scores every document 0, "
             "and an adapter that keeps it cannot search",
             1,
-            remedy="Use one encoder for both sides unless the adapter is clearly worth it",
+            remedy="Use one encoder for both sides, or embed documents with the query encoder too, and start from a "
+            "map between the two: --query-encoder and --document-encoder of 'askew fit', or 'askew align' without "
+            "labels",
         ),
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from askew.data import stable_hashes
-from askew.errors import LabelError
+from askew.errors import LabelError, counted
 from askew.estimators import Estimator, Labels, cautious
 from askew.estimators.choose import RankScore
 from askew.estimators.evidence import Regime, standard_error, weighed
@@ -169,7 +169,8 @@ def gain_curve(
     parts = [count for count in _PARTS if len(labels) // count >= _FEWEST]
     if len(parts) < _POINTS:
         raise LabelError(
-            f"{len(labels):,} labels give {len(parts)} of the {_POINTS} points that a learning curve takes",
+            f"{counted(len(labels), 'label gives', 'labels give')} {len(parts)} of the {_POINTS} points that a "
+            "learning curve takes",
             remedy=f"Label at least {2 ** (_POINTS - 1) * _FEWEST}",
         )
     regimes: list[tuple[Regime, float]] = [("fresh", 1 - traffic), ("recurring", traffic)]

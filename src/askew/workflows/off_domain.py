@@ -8,7 +8,7 @@ from typing import Any
 
 from askew.adapters import Adapter, Canaries, Provenance
 from askew.data import Dataset
-from askew.errors import DimensionError, LabelError, ParameterError
+from askew.errors import DimensionError, LabelError, ParameterError, counted
 from askew.evaluation import Comparison
 from askew.operators import BilinearOperator, Zero
 from askew.workflows.assess import assess
@@ -43,7 +43,8 @@ class OffDomain:
     def reason(self) -> str:
         """A sentence."""
         row = self.comparisons[0]
-        found = f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}] {row.measure} on {row.n:,} queries"
+        found = f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}] {row.measure}"
+        found += f" on {counted(row.n, 'query', 'queries')}"
         verb = "more than" if self.exceeded else "within"
         return f"on {self.dataset} the change is {found}, {verb} the loss of {self.tolerance:g} that is tolerated"
 

@@ -157,6 +157,10 @@ def look_over(
     return dropped if documents is None or adapted else dropped + two_encoders(queries, documents)
 
 
+# What makes an adapter between two encoders.
+_BETWEEN = "'askew align', or 'askew fit' with --query-encoder and --document-encoder"
+
+
 def two_encoders(
     queries: EmbeddingSet | TokenEmbeddings, documents: EmbeddingSet | TokenEmbeddings
 ) -> tuple[Finding, ...]:
@@ -170,30 +174,34 @@ def two_encoders(
             f"queries are embedded by {queries.encoder!r} and documents by {documents.encoder!r}: unless the two were "
             "trained together, their scores mean nothing",
             len(queries),
-            remedy="Embed both with one encoder, or fit an adapter between the two",
+            remedy="Embed both with one encoder"
+            + ("" if isinstance(queries, TokenEmbeddings) else f", or put an adapter between the two: {_BETWEEN}"),
         ),
     )
 
 
 def _unmatched(evaluation: Evaluation) -> tuple[Finding, ...]:
-    rows: tuple[tuple[str, Literal["note", "warning"], tuple[str, ...], str, str | None], ...] = (
+    rows: tuple[tuple[str, Literal["note", "warning"], tuple[str, ...], tuple[str, str], str | None], ...] = (
         (
             "missing-queries",
             "warning",
             evaluation.missing,
-            "judged queries are not in the run; they score 0",
+            ("judged query is not in the run; it scores 0", "judged queries are not in the run; they score 0"),
             "Search with them too",
         ),
         (
             "unjudged-queries",
             "note",
             evaluation.unjudged,
-            "queries of the run have no judgement; they are left out",
+            (
+                "query of the run has no judgement; it is left out",
+                "queries of the run have no judgement; they are left out",
+            ),
             None,
         ),
     )
     return tuple(
-        Finding(code, level, f"{len(ids):,} {what}", len(ids), ids[:5], remedy)
+        Finding(code, level, counted(len(ids), *what), len(ids), ids[:5], remedy)
         for code, level, ids, what, remedy in rows
         if ids
     )

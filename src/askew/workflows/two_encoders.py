@@ -76,6 +76,14 @@ class TwoEncoders:
         named = () if self.qrels is None or not asked else self.qrels.queries
         return [name for name in named if all(name in side for side in asked)]
 
+    @property
+    def unjudged(self) -> str:
+        """Why no judgement tells of the query encoder's queries, where none does."""
+        if self.qrels is None:
+            return "Nothing is judged here"
+        lacking = f"no queries by {self.names[0]}" if self.queries is None else "of no query that each has embedded"
+        return f"There are judgements, but {lacking}"
+
     def asked(self, system: str) -> EmbeddingSet | None:
         """The queries that a system searches with; None where a side of them is not there."""
         if system == OLD:
