@@ -131,3 +131,7 @@ def test_the_command_trains_where_it_is_told(
         assert left.value.code == 2
         assert says in capsys.readouterr().err
         assert [protocol.device for protocol in told] == devices
+    monkeypatch.setattr("sys.argv", [*command, "--train", "20", "--train", "0.1"])
+    with pytest.raises(SystemExit):
+        main()
+    assert told[-1].shares == (0.1, 20)

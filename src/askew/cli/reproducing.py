@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,6 +73,14 @@ def reproduce(
     no_recipes: Annotated[
         bool, typer.Option("--no-recipes", help="For era: leave out the published recipes, which need torch.")
     ] = False,
+    train: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="X",
+            help="For era: train on this share of a set's queries, or from 1 on on so many. Repeatable.  "
+            "[default: 0.05, 0.1, 0.2, 0.4]",
+        ),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws, seeds and sizes: minutes at most.")] = False,
     full: Annotated[
         bool, typer.Option("--full", help="The papers' sizes where the default is smaller, negation and era: hours.")
@@ -104,7 +112,9 @@ def reproduce(
         done = []
         for name in dict.fromkeys(studies):
             if name == StudyName.ERA:
-                done.append(_era(data or Path(), *chosen, seed, quick, full, not no_recipes, device, output, named))
+                options = {"shares": tuple(sorted(train))} if train else {}
+                found = _era(data or Path(), *chosen, seed, quick, full, not no_recipes, device, output, named, options)
+                done.append(found)
             elif name == StudyName.NEGATION:
                 done.append(_negation(seed, quick, full, device, named))
             else:
@@ -197,6 +207,7 @@ def _era(
     device: str | None,
     output: Path,
     named: Callable[[str], Progress],
+    more: Mapping[str, Any],
 ) -> Study:
     from askew.reproduce.era import era
     from askew.reproduce.era_protocol import ENCODERS, Protocol
@@ -216,4 +227,4 @@ def _era(
         fewer = sets or (("cosqa",) if (data / "cosqa").is_dir() else ())
         options |= {"sets": fewer, "seeds": (seed,), "shares": (0.1, 0.4), "most": 200}
         options |= {"ablations": ("naive top-k",), "rates": ()}
-    return era(Protocol(data=data, encoders=(asked, told), recipes=recipes, **options), named=named)
+    return era(Protocol(data=data, encoders=(asked, told), recipes=recipes, **{**options, **more}), named=named)
