@@ -161,6 +161,13 @@ def test_what_would_fail_later_is_refused_at_once(negated: Path, tmp_path: Path)
             train_late(negated, model=MODEL, output=tmp_path / "head", settings=replace(FEW, pull=pull))
     with pytest.raises(ParameterError, match="0 ordinary texts"):
         replace(FEW, ordinary=0)
+    with pytest.raises(ParameterError, match="0 passes to tune them"):
+        replace(FEW, layer_epochs=0)
+    with pytest.raises(ParameterError, match="-1 layers"):
+        replace(FEW, layers=-1)
+    with pytest.raises(ParameterError, match="99 layers are to be tuned"):
+        train_late(negated, model=MODEL, output=tmp_path / "head", settings=replace(FEW, layers=99))
+    assert not (tmp_path / "head.checkpoints").exists()
     tuned = replace(FEW, layers=1)
     texts = negated / "queries.jsonl"
     texts.write_text(texts.read_text().replace("Who is not tall?", "Who is not tall? " * 90))

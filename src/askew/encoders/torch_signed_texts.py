@@ -16,7 +16,7 @@ from askew.errors import ParameterError
 from askew.estimators.tokens_ragged import Ragged
 from askew.estimators.torch_signed import Side, Spoken
 
-__all__ = ["TextEncoder"]
+__all__ = ["TextEncoder", "last_layers"]
 
 
 class TextEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
@@ -38,15 +38,9 @@ class TextEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
         super().__init__()
         self.model = encoder.model
         self._states, self._texts = encoder.states, {"query": [*queries], "document": [*documents]}
-        found = _layers(encoder.model)
-        if not 1 <= layers <= len(found):
-            raise ParameterError(
-                f"{layers} layers are to be tuned, and {encoder.name} has {len(found)}",
-                where="layers",
-                remedy=f"Give 1 to {len(found)}",
-            )
+        found = last_layers(encoder, layers)
         self.model.requires_grad_(False)
-        for part in (*found[len(found) - layers :], *list(self.model)[1:]):
+        for part in (*found, *list(self.model)[1:]):
             part.requires_grad_(True)
         found = encoder.states(["a"], kind="document").vectors
         self.width = self.dim = int(found.shape[-1])
@@ -74,7 +68,18 @@ class TextEncoder(nn.Module):  # type: ignore[misc]  # torch is not looked into
         return hashlib.sha256(json.dumps(self._texts).encode()).hexdigest()
 
 
-def _layers(model: Any) -> list[Any]:
-    """The transformer's layers, first to last: the longest list of equal parts in it."""
-    lists = [part for part in model[0].modules() if isinstance(part, nn.ModuleList)]
-    return [*max(lists, key=len)] if lists else []
+def last_layers(encoder: TokenStateEncoder, count: int) -> list[Any]:
+    """The transformer's last layers, of the longest list of parts in it.
+
+    Raises:
+        ParameterError: the model has fewer layers, or they cannot be told apart.
+    """
+    lists = [part for part in encoder.model[0].modules() if isinstance(part, nn.ModuleList)]
+    found = [*max(lists, key=len)] if lists else []
+    if not 1 <= count <= len(found):
+        raise ParameterError(
+            f"{count} layers are to be tuned, and {encoder.name} has {len(found)}",
+            where="layers",
+            remedy=f"Give 1 to {len(found)}",
+        )
+    return found[len(found) - count :]

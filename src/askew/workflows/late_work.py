@@ -81,11 +81,12 @@ class LateSettings:
     patience: int = 20
 
     def __post_init__(self) -> None:
-        if self.ordinary < 1 or not 0 <= self.held < 1:
+        if min(self.ordinary, self.layer_epochs) < 1 or self.layers < 0 or not 0 <= self.held < 1:
             raise ParameterError(
-                f"{self.ordinary} ordinary texts, a share of {self.held} held out",
+                f"{self.ordinary} ordinary texts, {self.layers} layers, {self.layer_epochs} passes to tune them, a "
+                f"share of {self.held} held out",
                 where="settings",
-                remedy="Give at least 1, and a share from 0 to below 1",
+                remedy="Give at least 1 text and pass, layers from 0 on, and a share from 0 to below 1",
             )
 
 

@@ -97,6 +97,10 @@ def train_late(
     check_device(device)
     refuse_foreign_signed(output)
     encoder = TokenStateEncoder(model, device=device)
+    if settings.layers:  # before heads are trained
+        from askew.encoders.torch_signed_texts import last_layers  # noqa: PLC0415 - torch is an extra
+
+        last_layers(encoder, settings.layers)
     task = LateTask.read(Path(data), split)
     calm = ordinary_texts(ordinary, most=settings.ordinary, seed=settings.seed) if settings.pull and ordinary else None
     told = [] if calm else [_harm(given=bool(ordinary))]
