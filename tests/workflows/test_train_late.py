@@ -249,3 +249,20 @@ def test_heads_are_learned_before_layers_are_tuned(negated: Path, tmp_path: Path
     assert tuned.steps == frozen.steps + alone.steps
     assert [step for step, _, _ in tuned.history] == sorted({step for step, _, _ in tuned.history})
     assert not alone.findings[1:]
+
+
+def test_layers_that_bring_nothing_are_told_and_heads_outlive_their_divergence(negated: Path, tmp_path: Path) -> None:
+    """A rate too small to move a layer; and one that breaks it, after which another is tried on the same heads."""
+    plan = replace(FEW, epochs=3, layers=1, layer_epochs=1, encoder_rate=1e-12)
+    still = train_late(negated, model=MODEL, output=tmp_path / "still", settings=replace(plan, rate=1e-9))
+    assert "idle-layers" in {one.code for one in still.findings}
+    head = tmp_path / "head"
+    with pytest.raises(ParameterError, match="training diverged"):
+        train_late(negated, model=MODEL, output=head, settings=replace(plan, encoder_rate=1e18, layer_epochs=9))
+    assert list((tmp_path / "head.checkpoints" / "heads").iterdir())
+    (tmp_path / "head.checkpoints" / "layers").mkdir(exist_ok=True)
+    (tmp_path / "head.checkpoints" / "layers" / "step-000000002.safetensors").write_bytes(b"cut")
+    found = train_late(negated, model=MODEL, output=head, settings=plan, resume=True)
+    told = next(one.message for one in found.findings if one.code == "damaged-checkpoint")
+    assert told.endswith("; layers are trained from their start")
+    assert load_signed(head).tuned

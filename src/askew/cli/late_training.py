@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -93,6 +94,7 @@ def train_late(
         device=device,
         seed=seed,
     )
+    started = time.time()
     try:
         with progress_bar(quiet) as named:
             found = train(
@@ -106,7 +108,8 @@ def train_late(
                 named=named,
             )
     except KeyboardInterrupt:
-        if Path(f"{output}.checkpoints").is_dir():
+        written = (path.stat().st_mtime for path in Path(f"{output}.checkpoints").glob("*/step-*"))
+        if max(written, default=0) >= started:
             show_error("stopped; the same command with --resume goes on from the last checkpoint")
         raise
     if not quiet:

@@ -130,10 +130,11 @@ class SignedArtefact:
             same = {"least": _SAME} if self.tuned else {}
             self.canaries.check(EmbeddingSet(self.canaries.ids, vectors), "text", **same)
         except EncoderMismatchError as error:
+            tuned = "Name no encoder: the one that was tuned with the head lies beside it"
             raise EncoderMismatchError(
                 f"the head was trained on {self.encoder!r}, and {encoder!r} gives other vectors ({error.problem})",
                 where=self.folder,
-                remedy="Use the encoder that the head was trained on, or train a head for this one",
+                remedy=tuned if self.tuned else "Use the encoder that the head was trained on, or train a head for it",
             ) from error
 
 

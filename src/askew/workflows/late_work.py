@@ -213,7 +213,8 @@ class LateWork:
         shared = {name: value for name, value in asdict(settings).items() if name in SignedPlan.__dataclass_fields__}
         if settings.layers:
             own = {"epochs": settings.layer_epochs, "calm": math.ceil(settings.batch / _FEWER)}
-            shared.update(own, rate=settings.rate / _SLOWER)
+            return SignedPlan(**{**shared, **own, "rate": settings.rate / _SLOWER})
+        del shared["encoder_rate"]  # no checkpoint of heads depends on it
         return SignedPlan(**shared)
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 from askew._extras import require
 from askew.data import Finding
 from askew.encoders import TokenStateEncoder
+from askew.errors import FormatError
 from askew.estimators.snapshots import Snapshot
 from askew.formats import last_checkpoint, refuse_foreign_signed, save_signed, write_checkpoint
 from askew.protocols import Progress
@@ -21,8 +22,15 @@ from askew.workflows.ordinary import ordinary_texts
 __all__ = ["LateSettings", "LateTraining", "train_late"]
 
 _SETTINGS = LateSettings()
-_STAGES = ("heads", "layers")
 _ALIKE = 0.01
+_IDLE = Finding(
+    "idle-layers",
+    "warning",
+    "tuning layers made nothing better on the queries held out, so the encoder is as it was: train without --layers, "
+    "or longer",
+    1,
+    (),
+)
 
 
 @dataclass(frozen=True)
@@ -111,13 +119,16 @@ def train_late(
     first, *later = _stages(settings)
     work = LateWork(task, calm, encoder, first, device, named)
     found = _learned(work, kept, found, named)
+    heads = found.steps
     for stage in later:
         work = LateWork(task, calm, encoder, stage, device, named, work)
         found = _learned(work, kept, found, named)
     shown = {name: getattr(found, name) for name in ("steps", "best_step", "before", "after")}
     artefact = work.artefact({"settings": asdict(settings), "split": split, **shown})
     saved = save_signed(artefact, output, save_encoder=encoder.save if settings.layers else None)
-    kept.clear()
+    kept.clear([_named(stage) for stage in (first, *later)])
+    if later and found.best_step <= heads:
+        found = replace(found, findings=(*found.findings, _IDLE))
     return replace(found, output=saved, findings=(*found.findings, *_alike(work)))
 
 
@@ -127,13 +138,17 @@ def _stages(settings: LateSettings) -> list[LateSettings]:
     return [replace(settings, layers=0), settings] if both else [settings]
 
 
+def _named(stage: LateSettings) -> str:
+    return "layers" if stage.layers else "heads"
+
+
 def _learned(
     work: LateWork, kept: _Checkpoints, found: LateTraining, named: Callable[[str], Progress] | None
 ) -> LateTraining:
     """Train a stage, and put down what it gave after what the stage before it gave."""
     from askew.estimators.torch_signed_training import train_signed  # noqa: PLC0415 - torch is an extra
 
-    what = "layers" if work.settings.layers else "heads"
+    what = _named(work.settings)
     before = found.before or work.accuracies()
     resume, findings = kept.last(what)
     trained = train_signed(
@@ -196,9 +211,16 @@ class _Checkpoints:
 
     def last(self, stage: str) -> tuple[Snapshot | None, list[Finding]]:
         """The last good one of a stage, if this run goes on from it, and a warning for each that is damaged."""
-        snapshot, wrong = (self.resume and last_checkpoint(self.folder / stage)) or (None, ())
+        if not self.resume:
+            return None, []
+        try:
+            snapshot, wrong = last_checkpoint(self.folder / stage) or (None, ())
+        except FormatError as error:  # none is good
+            snapshot, wrong = None, (error,)
+        then = "the one before it is used" if snapshot else f"{stage} are trained from their start"
         told = [
-            Finding("damaged-checkpoint", "warning", f"{error}; the one before it is used", 1, ()) for error in wrong
+            Finding("damaged-checkpoint", "warning", f"{error.where}: {error.problem}; {then}", 1, ())
+            for error in wrong
         ]
         return snapshot, told
 
@@ -210,13 +232,13 @@ class _Checkpoints:
                 path.unlink(missing_ok=True)
         self._stale = []
 
-    def clear(self) -> None:
-        """Remove all of them, and the folders if nothing else is in them."""
-        for path in self._all():
+    def clear(self, stages: Sequence[str]) -> None:
+        """Remove those of some stages, and the folders if nothing else is in them."""
+        for path in self._all(stages):
             path.unlink()
-        for place in (*(self.folder / stage for stage in _STAGES), self.folder):
+        for place in (*(self.folder / stage for stage in stages), self.folder):
             if place.is_dir() and not any(place.iterdir()):
                 place.rmdir()
 
-    def _all(self) -> list[Path]:
-        return [path for stage in _STAGES for path in (self.folder / stage).glob("step-*.safetensors")]
+    def _all(self, stages: Sequence[str] = ("heads", "layers")) -> list[Path]:
+        return [path for stage in stages for path in (self.folder / stage).glob("step-*.safetensors")]
