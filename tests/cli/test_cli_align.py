@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from askew.workflows.align import align_folder
+
 Askew = Callable[..., Any]
 BOTH = ("--query-encoder", "new", "--document-encoder", "old")
 
@@ -250,6 +252,15 @@ def test_systems_are_compared_on_the_queries_of_both(alike: Any, askew: Askew) -
         assert "are not embedded by both encoders, and are left out" in lacking["message"]
         alike.embed("queries", rows, [f"q{row}" for row in range(180)], encoder=name)
     assert means[0] == means[1]
+
+
+def test_the_error_of_what_is_retained_is_that_of_a_bootstrap(alike: Any) -> None:
+    found = align_folder(alike.root, query_encoder="new", document_encoder="old")
+    by = {one.system: one.evaluation.values["nDCG@10"] for one in found.standings}
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, len(by["aligned"]), size=(4000, len(by["aligned"])))
+    drawn = by["aligned"][rows].mean(axis=1) / by["document encoder"][rows].mean(axis=1)
+    assert found.retained_error == pytest.approx(drawn.std(), rel=0.15)
 
 
 def test_a_gate_passes_nothing_on_little_evidence(alike: Any, askew: Askew) -> None:

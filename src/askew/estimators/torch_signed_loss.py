@@ -62,7 +62,8 @@ class SignedPlan:
     mixed: bool = True
 
     def __post_init__(self) -> None:
-        counts = (self.epochs, self.batch, self.judge_every, self.patience, self.steps or 1, self.calm or 1)
+        drawn = self.batch if self.calm is None else self.calm
+        counts = (self.epochs, self.batch, self.judge_every, self.patience, self.steps or 1, drawn)
         if not (self.rate > 0 and self.encoder_rate > 0 and self.temperature > 0 and min(counts) >= 1):
             raise ParameterError(
                 f"rates {self.rate} and {self.encoder_rate}, temperature {self.temperature}, batches of {self.batch}",

@@ -282,18 +282,19 @@ def gate(found: Aligned, *, least_retention: float | None = None, least_overlap:
             where="least_overlap",
             remedy="Embed 1,000 or more with the new encoder",
         )
+    error = found.retained_error
+    interval = "" if error is None else f" (95% interval ± {1.96 * error:.1%})"
     checks = [
         (value, bound, what)
         for value, bound, what in (
-            (found.retained, least_retention, "of the old system's quality is retained"),
+            (found.retained, least_retention, f"of the old system's quality is retained{interval}"),
             (overlap, least_overlap, "of its first ten results are kept on held-out documents"),
         )
         if value is not None and bound is not None
     ]
     told = [f"{value:.1%} {what}, {bound:.1%} was asked for" for value, bound, what in checks]
     lacking = []
-    if least_retention is not None and found.retained_error is not None:
-        told[0] += f" (95% interval ± {1.96 * found.retained_error:.1%})"
+    if least_retention is not None:
         count = len(found.standings[0].evaluation.queries)
         if count < FEW:
             lacking.append(f"{count} judged queries are too few to pass, fewer than {FEW}")
