@@ -163,6 +163,8 @@ def test_what_would_fail_later_is_refused_at_once(negated: Path, tmp_path: Path)
         replace(FEW, ordinary=0)
     with pytest.raises(ParameterError, match="0 passes to tune them"):
         replace(FEW, layer_epochs=0)
+    with pytest.raises(ParameterError, match="the rate of the encoder is 0"):
+        replace(FEW, encoder_rate=0.0)
     with pytest.raises(ParameterError, match="-1 layers"):
         replace(FEW, layers=-1)
     with pytest.raises(ParameterError, match="99 layers are to be tuned"):

@@ -81,6 +81,10 @@ class LateSettings:
     patience: int = 20
 
     def __post_init__(self) -> None:
+        if not self.encoder_rate > 0:  # it is used when heads are trained already
+            raise ParameterError(
+                f"the rate of the encoder is {self.encoder_rate}", where="encoder_rate", remedy="Give a positive number"
+            )
         if min(self.ordinary, self.layer_epochs) < 1 or self.layers < 0 or not 0 <= self.held < 1:
             raise ParameterError(
                 f"{self.ordinary} ordinary texts, {self.layers} layers, {self.layer_epochs} passes to tune them, a "

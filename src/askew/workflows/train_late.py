@@ -123,6 +123,7 @@ def train_late(
     for stage in later:
         work = LateWork(task, calm, encoder, stage, device, named, work)
         found = _learned(work, kept, found, named)
+    found = replace(found, after=work.accuracies())
     shown = {name: getattr(found, name) for name in ("steps", "best_step", "before", "after")}
     artefact = work.artefact({"settings": asdict(settings), "split": split, **shown})
     saved = save_signed(artefact, output, save_encoder=encoder.save if settings.layers else None)
@@ -168,7 +169,6 @@ def _learned(
         best_step=found.steps + trained.best_step if trained.best_step else found.best_step,
         history=(*found.history, *((found.steps + step, loss, value) for step, loss, value in trained.history)),
         before=before,
-        after=work.accuracies(),
         held=len(work.held),
         findings=(*found.findings, *findings, *work.findings),
     )
