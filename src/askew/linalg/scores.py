@@ -104,12 +104,14 @@ class Scores:
 
     def exact_pairs(self, asked: Asked, query: IntArray, row: IntArray) -> Float64Array:
         """(p,) scores of some pairs, in a fixed order."""
-        exact = np.empty(len(query))
-        for part in blocks(len(exact), self.gather_rows):
-            exact[part] = row_dots(asked.wide[query[part]], self.documents[row[part]])
+        exact = np.zeros(len(query))
+        asking = np.flatnonzero(asked.lengths[query] > 0)  # a query of length 0 scores 0, with all documents
+        for part in blocks(len(asking), self.gather_rows):
+            some = asking[part]
+            exact[some] = row_dots(asked.wide[query[some]], self.documents[row[some]])
             if self.cosine:
-                length = asked.lengths[query[part]] * self.norms[row[part]]
-                exact[part] = np.where(length > 0, exact[part] / np.where(length > 0, length, 1.0), 0.0)
+                length = asked.lengths[query[some]] * self.norms[row[some]]
+                exact[some] = np.where(length > 0, exact[some] / np.where(length > 0, length, 1.0), 0.0)
         exact += 0.0  # turns a -0.0 into 0.0
         return exact
 
