@@ -98,6 +98,33 @@ def test_memory_that_beats_the_adapter_is_told() -> None:
     assert outdone(fitted.nearest, fitted.nearest.gain, 100) == ()
 
 
+def test_a_kept_base_tells_what_memory_would_gain() -> None:
+    train, _ = recurring()
+    fitted = fit(train, threshold=5.0)
+    assert fitted.choice.verdict.decision == "keep", fitted.choice.verdict
+    (told,) = [finding for finding in fitted.findings if finding.code == "memory-gains"]
+    assert told.level == "note"
+    assert "--traffic recurring" in str(told.remedy)
+    (record,) = [record for record in fitted.choice.evidence if record.regime == "recurring"]
+    names = [str(candidate) for candidate in fitted.choice.candidates]
+    (row,) = [row for row, name in enumerate(names) if f"all documents {name} gains" in told.message]
+    gain = float(record.gains()[row].mean())
+    assert f"gains {gain:+.4f} nDCG@10" in told.message
+    assert gain > 0.1
+    asked = fit(train, traffic="recurring")
+    assert asked.choice.verdict.decision == "adapt"
+    assert asked.choice.verdict.gain == pytest.approx(gain, abs=0.1)
+    assert not [finding for finding in asked.findings if finding.code == "memory-gains"]
+
+
+def test_memory_is_not_told_of_where_it_gains_nothing(train: Dataset) -> None:
+    drawn = np.random.default_rng(5).normal(size=(len(train.queries), train.queries.dim))
+    noise = Dataset(EmbeddingSet(train.queries.ids, drawn), train.documents, train.qrels)
+    fitted = fit(noise)
+    assert fitted.choice.verdict.decision == "keep"
+    assert not [finding for finding in fitted.findings if finding.code == "memory-gains"]
+
+
 def test_it_stands_in_table_json_and_report(tmp_path: Path) -> None:
     train, test = recurring()
     held = deliver(train, test, tmp_path / "a", report=tmp_path / "a.html", traffic="recurring")

@@ -93,6 +93,8 @@ def efficiency(
 ) -> list[Score]:
     """Measure methods at several amounts of labels, on the same half of the queries.
 
+    The test asks other queries of the same documents, so ours choose and judge for traffic that recurs.
+
     Args:
         task: by two encoders, with judgements.
         shares: of its queries, below 1; or whole numbers of them.
@@ -114,7 +116,7 @@ def efficiency(
             parts = _parted(task, share, seed)
             if not place:
                 scores += zero_shot(task, parts.test, seed=seed)
-            lesson = Lesson(ground, parts.train, parts.validation)
+            lesson = Lesson(ground, parts.train, parts.validation, traffic="recurring")
             for name, method in methods.items():
                 measure = partial(_measured, name, method, lesson, [task], {task.name: parts}, share)
                 scores += _kept(store, [task.name, name, share, seed], measure)
@@ -137,6 +139,8 @@ def matrix(
     progress: Progress | None = None,
 ) -> list[Score]:
     """Train on some tasks, pooled, and test on every one: out of domain, on one domain, or one adapter for all.
+
+    What is asked of is other documents for the most part, so ours choose and judge for fresh traffic.
 
     Args:
         tasks: by the same two encoders.

@@ -27,7 +27,7 @@ from askew.workflows.assess import base_of
 from askew.workflows.footing import check_labelled, priors_of, rank_score
 from askew.workflows.learning import GainCurve, gain_curve
 from askew.workflows.mining_report import report_mining
-from askew.workflows.nearest import NearestPast, choose_nearest, outdone
+from askew.workflows.nearest import NearestPast, choose_nearest, outdone, worth_remembering
 from askew.workflows.off_domain import TOLERANCE, OffDomain, check_elsewhere, check_tolerance, look_elsewhere
 from askew.workflows.scale import check_scale, scale_of_base
 
@@ -184,6 +184,7 @@ def fit(
     )
     if keep_scale:
         candidate = replace(candidate, scale=scale_of_base(dataset, candidate))
+    remembered = worth_remembering(choice)
     elsewhere = look_elsewhere(candidate, also, tolerance=tolerance, seed=seed)
     choice = _weighing(choice, elsewhere)
     candidate = replace(candidate, provenance=_provenance(dataset, labels, priors, choice, settings))
@@ -193,6 +194,7 @@ def fit(
         *examine(dataset, similarity=similarity),
         *_unrelated(dataset, prior),
         *told,
+        *remembered,
         *(outdone(nearest, choice.verdict.gain, len(labels)) if nearest is not None and share == 1 else ()),
     )
     adapter = candidate if choice.verdict.decision == "adapt" else base_of(candidate)

@@ -18,7 +18,7 @@ from askew.estimators.layers import Layers
 from askew.estimators.lessons import Lessons
 from askew.operators import Term, Zero
 from askew.workflows.domains import origin_of
-from askew.workflows.fit import Fit, fit
+from askew.workflows.fit import Fit, Traffic, fit
 from askew.workflows.systems import priors_for, threshold_for
 from askew.workflows.two_encoders import ALIGNED, TwoEncoders
 
@@ -95,11 +95,14 @@ class Lesson:
         ground: the task and its documents.
         train: queries that teach.
         validation: queries that a recipe stops by.
+        traffic: what the test is like: ``"recurring"`` for other queries over the same documents, ``"fresh"`` for
+            other documents.
     """
 
     ground: Ground
     train: tuple[str, ...]
     validation: tuple[str, ...]
+    traffic: Traffic = "fresh"
 
     @property
     def labelled(self) -> Dataset:
@@ -112,8 +115,14 @@ class Lesson:
         ground = self.ground
         plain = priors_for(ALIGNED, ground.alignment) or {}
         priors = {"alignment": plain["alignment"], "centred": ground.centred.term, "zero": plain["zero"]}
-        threshold = threshold_for(ALIGNED)
-        return fit(self.labelled, priors=priors, similarity="cosine", threshold=threshold, seed=ground.seed)
+        return self.fit(priors, threshold=threshold_for(ALIGNED))
+
+    def fit(self, priors: Mapping[str, Term], *, threshold: float = 1.0) -> Fit:
+        """From some priors, for the lesson's traffic."""
+        seed = self.ground.seed
+        return fit(
+            self.labelled, priors=priors, similarity="cosine", traffic=self.traffic, threshold=threshold, seed=seed
+        )
 
 
 #: Trains, and gives the map of queries.
@@ -145,8 +154,7 @@ def _centred_only(lesson: Lesson) -> Asker:
 
 def _adapt_only(lesson: Lesson) -> Asker:
     data = lesson.labelled
-    zero = {"zero": Zero(data.queries.dim, data.documents.dim)}
-    return fit(data, priors=zero, similarity="cosine", seed=lesson.ground.seed).adapter.apply
+    return lesson.fit({"zero": Zero(data.queries.dim, data.documents.dim)}).adapter.apply
 
 
 def _align_adapt(lesson: Lesson) -> Asker:

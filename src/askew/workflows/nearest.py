@@ -1,4 +1,4 @@
-"""Nearest past query: the baseline of recurring traffic, which an adapter has to be worth more than.
+"""What memory is worth, and its baseline, which an adapter has to be worth more than: the nearest past query.
 
 Look up the most similar past query. If its cosine is at least a threshold, its relevant documents come
 first (by grade, then in the base's order), and the base's ranking follows. No geometry is learned: this is
@@ -16,7 +16,8 @@ import numpy as np
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity
 from askew.data import Dataset, Finding, Run, tie_rank
-from askew.estimators import Labels
+from askew.estimators import Choice, Labels
+from askew.estimators.evidence import cautious, standard_error
 from askew.evaluation import GainTable, compare, evaluate
 from askew.linalg import FloatArray, top_k
 from askew.linalg.fixed import Float64Array, IntArray
@@ -24,13 +25,15 @@ from askew.operators import Term
 from askew.retrieval import PastQueries, put_first
 from askew.workflows.assess import MEASURES, Assessment, base_of, depth_for
 
-__all__ = ["NEAREST", "THRESHOLDS", "NearestPast", "assess_nearest", "choose_nearest", "outdone"]
+__all__ = ["NEAREST", "THRESHOLDS", "NearestPast", "assess_nearest", "choose_nearest", "outdone", "worth_remembering"]
 
 #: What to call the baseline.
 NEAREST = "nearest past query"
 #: The least cosine of a look-up; None never looks up. Of equally good ones the first is chosen.
 THRESHOLDS: tuple[float | None, ...] = (None, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 _CUTOFF = 10
+# Standard errors that a gain has to exceed where it was picked on the queries that it is measured on.
+_CLEAR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +155,36 @@ def outdone(nearest: NearestPast, gain: float, queries: int) -> tuple[Finding, .
             f"the training queries, and the adapter {gain:+.4f}",
             queries,
             remedy="For traffic that recurs, look past queries up first",
+        ),
+    )
+
+
+def worth_remembering(choice: Choice) -> tuple[Finding, ...]:
+    """A note where a base is kept for fresh traffic, and traffic that comes back to labelled documents would gain.
+
+    Told is the cross-fitted gain, over all documents, of what would be chosen for such traffic. It is picked on the
+    queries that it is measured on, so it has to exceed two standard errors.
+
+    Args:
+        choice: what a fit chose, with evidence for both kinds of traffic.
+    """
+    record = next((record for record in choice.evidence if record.regime == "recurring"), None)
+    if record is None or choice.traffic > 0 or choice.verdict.decision == "adapt":
+        return ()
+    row = int(np.argmax(cautious(record.steady)))
+    gains = record.gains()[row]
+    gain, error = float(gains.mean()), standard_error(gains)
+    if gain <= _CLEAR * error:
+        return ()
+    return (
+        Finding(
+            "memory-gains",
+            "note",
+            f"the verdict is for documents that no label has named; over all documents {choice.candidates[row]} gains "
+            f"{gain:+.4f} nDCG@{_CUTOFF} (standard error {error:.4f}, picked on the same queries)",
+            len(gains),
+            remedy="If your users come back to the documents of past labels, fit for that: --traffic recurring, or "
+            "the share of it",
         ),
     )
 
