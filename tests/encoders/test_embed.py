@@ -337,3 +337,23 @@ def test_a_kill_at_any_moment_costs_no_more_than_what_was_under_way(
     assert process.returncode == 0, said.decode()
     for name in ("docs.npy", "docs.ids", "encoder.json"):
         assert (tmp_path / "whole" / name).read_bytes() == (data / "embeddings" / "fake" / name).read_bytes()
+
+
+def test_being_asked_to_end_at_any_moment_costs_nothing(tmp_path: Path, upstream: Any, endpoint: Make) -> None:
+    fate = random.Random(7)
+    texts = [f"text {place} of the corpus" for place in range(160)]
+    data = write_texts(tmp_path / "data", None, {f"d{place}": text for place, text in enumerate(texts)})
+    runs = Runs(data, upstream, tmp_path / "cache")
+    upstream.delay = 0.005
+    for _ in range(3):
+        before, goal = len(upstream.asked), fate.randrange(1, 10)
+        with runs.start() as process:
+            while len(upstream.asked) < before + goal and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(fate.random() * 0.01)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGTERM
+        assert runs.kept(texts, endpoint) == set(upstream.paid)
+    assert set(upstream.paid.values()) == {1}
+    assert len(upstream.paid) < len(texts)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askew.encoders import CachedEncoder, OpenAIEncoder
+from askew.encoders import CachedEncoder, CallableEncoder, OpenAIEncoder
 from askew.encoders._reply import BadReplyError, read_reply
 from askew.encoders._waits import asked_to_wait
 from askew.errors import EncoderError, MissingExtraError, ParameterError
@@ -266,6 +267,103 @@ def test_an_interrupt_waits_for_what_is_paid_for(endpoint: Make, upstream: Any, 
             signal.signal(signal.SIGINT, before)
         assert 8 <= len(upstream.paid) < len(TEXTS)
         assert cached.fill(sorted(upstream.paid)).asked == 0
+
+
+@pytest.mark.parametrize("where", ["write", "progress"])
+def test_an_interrupt_while_answers_are_kept_loses_none(
+    endpoint: Make, upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with CachedEncoder(endpoint(concurrency=3, batch=1, timeout=5), tmp_path) as cached:
+        write, calls = cached._store.write, []
+
+        def interrupted(*args: Any, **more: Any) -> None:
+            calls.append(1)
+            if len(calls) == 2:
+                signal.raise_signal(signal.SIGINT)
+            if args:
+                write(*args, **more)
+
+        progress = None
+        if where == "write":
+            monkeypatch.setattr(cached._store, "write", interrupted)
+        else:
+            progress = lambda done, total: interrupted()  # noqa: E731
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                cached.encode(TEXTS, progress=progress)
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert 2 <= len(upstream.paid) <= 6 < len(TEXTS)
+        assert cached.fill(sorted(upstream.paid)).asked == 0
+        assert cached.fill(TEXTS).distinct == len(TEXTS)
+    assert set(upstream.paid.values()) == {1}
+
+
+def test_an_interrupt_ends_a_long_wait(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
+    timer = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+
+    def plan(number: int, texts: list[str]) -> str:
+        if number == 0:
+            timer.start()
+        return "429"
+
+    upstream.plan, upstream.headers = plan, {"retry-after": "50"}
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with CachedEncoder(endpoint(concurrency=2, batch=2), tmp_path) as cached:
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                cached.encode(TEXTS)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def test_a_second_interrupt_is_not_held(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        asked.append(len(texts))
+        signal.raise_signal(signal.SIGINT)
+        if len(asked) > 1:
+            signal.raise_signal(signal.SIGINT)
+        return [[1.0, 2.0] for _ in texts]
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with CachedEncoder(CallableEncoder(embed, name="e", batch=4), tmp_path) as cached:
+            with pytest.raises(KeyboardInterrupt):  # after the batch, which is kept
+                cached.encode(TEXTS)
+            assert cached.fill(TEXTS[:4]).asked == 0
+            with pytest.raises(KeyboardInterrupt):  # within the batch
+                cached.encode(TEXTS[4:])
+            assert asked == [4, 4]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_handlers_of_others_and_other_threads_are_left_alone(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+        return [[1.0, 2.0] for _ in texts]
+
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        with CachedEncoder(CallableEncoder(embed, name="e", batch=4), tmp_path) as cached:
+            assert cached.fill(TEXTS[:8]).asked == 8
+        assert seen == [signal.SIGINT] * 2
+
+        def elsewhere() -> int:
+            with CachedEncoder(CallableEncoder(embed, name="e", batch=4), tmp_path) as cached:
+                return cached.fill(TEXTS).asked
+
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(elsewhere).result() == len(TEXTS) - 8
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -26,16 +26,24 @@ class Waits:
         self._first = first
         self._not_before = 0.0
         self._lock = threading.Lock()
-        self._stopped = threading.Event()
+        self._stopping = threading.Condition()  # re-entrant, unlike an Event: a signal's handler stops too
+        self._stopped = False
         self._random = random.Random()  # noqa: S311 - jitter, no secret
 
     def begin(self) -> None:
         """Forget an earlier `stop`."""
-        self._stopped.clear()
+        self._stopped = False
 
     def stop(self) -> None:
         """End all waits: nobody should ask again."""
-        self._stopped.set()
+        with self._stopping:
+            self._stopped = True
+            self._stopping.notify_all()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nobody should ask again."""
+        return self._stopped
 
     def hold(self, seconds: float) -> None:
         """Let no request begin for some time: the endpoint's limit is on all of them."""
@@ -45,14 +53,19 @@ class Waits:
     def before_request(self) -> bool:
         """Wait while requests are held; False if nobody should ask any more."""
         while (left := self._not_before - time.monotonic()) > 0:
-            if self._stopped.wait(left):
+            if self._wait(left):
                 return False
-        return not self._stopped.is_set()
+        return not self._stopped
 
     def after_failure(self, failures: int) -> bool:
         """Wait after so many failures in a row; False if nobody should ask any more."""
         longest = min(_LONGEST, self._first * 2 ** (failures - 1))
-        return not self._stopped.wait(longest * self._random.uniform(0.5, 1.0))
+        return not self._wait(longest * self._random.uniform(0.5, 1.0))
+
+    def _wait(self, seconds: float) -> bool:
+        """Whether all was stopped meanwhile."""
+        with self._stopping:
+            return self._stopping.wait_for(lambda: self._stopped, seconds)
 
 
 def asked_to_wait(headers: Mapping[str, str]) -> float:

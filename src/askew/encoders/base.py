@@ -84,6 +84,7 @@ class TextEncoder(ABC):
         self.model: str | None = None
         self.limit: int | None = None
         self._dim: int | None = None
+        self._stopping = False
         self._prompts: dict[Kind, str] = {"query": query_prompt, "document": document_prompt}
 
     @property
@@ -148,6 +149,10 @@ class TextEncoder(ABC):
             ParameterError, EncoderError: as `encode`.
         """
 
+    def stop(self) -> None:
+        """Ask for nothing more: `answers` ends after what is under way. For signal handlers and other threads."""
+        self._stopping = True
+
     def _checked(self, answer: npt.ArrayLike, count: int) -> npt.NDArray[np.float32]:
         """(count, d) float32 of the known dimension, or of one that is known from now on."""
         array = np.asarray(answer)
@@ -201,8 +206,11 @@ class SerialEncoder(TextEncoder):
         Raises:
             ParameterError, EncoderError: as `encode`.
         """
+        self._stopping = False
         prompt = prompt_for(self._prompts, kind)
         for part in blocks(len(texts), self.batch):
+            if self._stopping:
+                return
             asked = list(texts[part])
             self.usage.requests += 1
             vectors = self._checked(self._embed(asked, prompt), len(asked))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from askew._blocks import blocks
+from askew.encoders._interrupts import held_interrupts
 from askew.encoders._store import VectorStore
 from askew.encoders.base import TextEncoder, as_texts, excerpt, prompt_for
 from askew.errors import EncoderError
@@ -135,6 +136,8 @@ class CachedEncoder:
     def fill(self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None) -> Filled:
         """Ask for the texts that have no vector yet, each once, and keep every batch as it comes.
 
+        An interrupt or a SIGTERM takes effect when the answers that are under way are kept; a second one at once.
+
         Raises:
             ParameterError, InputError, EncoderError, OutputError: as `encode`.
         """
@@ -146,12 +149,15 @@ class CachedEncoder:
         held = len(cut)
         if progress is not None:
             progress(held, len(distinct))
-        for answer in self._encoder.answers([distinct[key] for key in missing], kind=kind):
-            answered = [missing[place] for place in answer.places]
-            self._store.write(answered, answer.vectors, answer.cut, model=self._encoder.model)
-            cut.update(zip(answered, answer.cut.tolist(), strict=True))
-            if progress is not None:
-                progress(len(cut), len(distinct))
+        with held_interrupts(self._encoder.stop) as interrupts:
+            for answer in self._encoder.answers([distinct[key] for key in missing], kind=kind):
+                answered = [missing[place] for place in answer.places]
+                self._store.write(answered, answer.vectors, answer.cut, model=self._encoder.model)
+                cut.update(zip(answered, answer.cut.tolist(), strict=True))
+                if progress is not None:
+                    progress(len(cut), len(distinct))
+                if interrupts:  # perhaps it came before there was anything to stop
+                    self._encoder.stop()
         return Filled(len(keys), len(distinct), held, tuple(place for place, key in enumerate(keys) if cut[key]))
 
     def read(self, texts: Sequence[str], *, kind: Kind = "document") -> npt.NDArray[np.float32]:

@@ -136,27 +136,29 @@ class OpenAIEncoder(TextEncoder):
         self._refuse_blank(texts, prompt)
         jobs = deque(_Job(np.arange(part.start, part.stop)) for part in blocks(len(texts), self.batch))
         waiting: set[Future[_Outcome]] = set()
-        failure: BaseException | None = None
+        failure: EncoderError | None = None
         with ThreadPoolExecutor(self._concurrency, thread_name_prefix="askew-embed") as pool:
-            while waiting or (jobs and failure is None):
-                while failure is None and jobs and len(waiting) < self._concurrency:
-                    waiting.add(pool.submit(self._once, texts, jobs.popleft(), prompt))
-                try:
+            try:
+                while waiting or (jobs and not self._waits.stopped):
+                    while jobs and not self._waits.stopped and len(waiting) < self._concurrency:
+                        waiting.add(pool.submit(self._once, texts, jobs.popleft(), prompt))
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                except KeyboardInterrupt as interrupt:  # once: take what is under way, it is paid for
-                    self._waits.stop()
-                    if failure is not None:
-                        raise
-                    failure, done = interrupt, set()
-                for outcome in (future.result() for future in done):
-                    jobs.extendleft(reversed(outcome.again))
-                    if outcome.error is not None:
-                        failure = failure or outcome.error
-                        self._waits.stop()
-                    if outcome.answer is not None:
-                        yield outcome.answer
+                    for outcome in (future.result() for future in done):
+                        jobs.extendleft(reversed(outcome.again))
+                        if outcome.error is not None:
+                            failure = failure or outcome.error
+                            self._waits.stop()
+                        if outcome.answer is not None:
+                            yield outcome.answer
+            except BaseException:  # an interrupt, or nobody wants the rest: none should wait to ask again
+                self._waits.stop()
+                raise
         if failure is not None:
             raise failure
+
+    def stop(self) -> None:
+        """Ask for nothing more; what is under way still comes."""
+        self._waits.stop()
 
     def close(self) -> None:
         """Close its connections."""
