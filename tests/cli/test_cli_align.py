@@ -78,7 +78,7 @@ def test_align_tells_and_writes(alike: Any, askew: Askew, tmp_path: Path) -> Non
 def test_align_says_where_it_does_not_work(apart: Any, askew: Askew) -> None:
     said = askew("align", apart.root, *BOTH)
     assert "recommended: document encoder\n" in said.out
-    assert "clearly below: a linear map does not carry it over" in said.out
+    assert "nDCG@10: a linear map does not carry that over. Keep embedding queries with old." in said.out
     assert "Keep embedding queries with old." in said.out
 
 
@@ -221,7 +221,9 @@ def test_migrate_is_a_gate(alike: Any, askew: Askew, tmp_path: Path) -> None:
     assert passed["gate"]["passed"]
     assert passed["gate"]["retention"] == passed["retained"] > 1
     assert askew("inspect", tmp_path / "a").code == 0
-    assert "95% interval ±" in passed["gate"]["reason"]
+    low, high = passed["gate"]["interval"]
+    assert low < passed["retained"] < high
+    assert f"95% interval {low:.1%} to {high:.1%}" in passed["gate"]["reason"]
     refused = askew("migrate", alike.root, *BOTH, "-o", tmp_path / "b", "--least-overlap", "0.999")
     assert refused.code == 8
     assert "migration: refused: " in refused.out
@@ -250,6 +252,7 @@ def test_systems_are_compared_on_the_queries_of_both(alike: Any, askew: Askew) -
         means.append({one["system"]: one["means"]["nDCG@10"] for one in told["systems"]})
         lacking = next(one for one in told["findings"] if one["code"] == "judged-by-one")
         assert "are not embedded by both encoders, and are left out" in lacking["message"]
+        assert "missing-queries" not in {one["code"] for one in told["findings"]}
         alike.embed("queries", rows, [f"q{row}" for row in range(180)], encoder=name)
     assert means[0] == means[1]
 
@@ -278,6 +281,51 @@ def test_a_gate_passes_nothing_on_little_evidence(alike: Any, askew: Askew) -> N
     refused = askew("migrate", alike.root, *BOTH)
     assert refused.code != 0
     assert "100 of 300 documents are embedded by both encoders" in " ".join(refused.out.split())
+
+
+def test_a_gate_that_bears_a_loss_says_so(apart: Any, askew: Askew) -> None:
+    said = askew("migrate", apart.root, *BOTH, "--least-retention", "0")
+    assert "recommended: document encoder\n" in said.out
+    assert said.out.endswith("The gate bears what is lost; the recommendation goes by quality alone.\n")
+
+
+def test_bad_rows_of_the_query_encoders_documents_are_told(alike: Any, askew: Askew) -> None:
+    rows = np.load(alike.root / "embeddings" / "new" / "docs.npy")
+    rows[:7], rows[7:9] = np.nan, 0.0
+    alike.embed("docs", rows, [f"d{row}" for row in range(300)], encoder="new")
+    askew("align", alike.root, *BOTH).refused(3)
+    said = askew("align", alike.root, *BOTH, "--bad-rows", "drop", "--json")
+    assert said.json()["alignment"]["documents"] == 291
+    told = {one["code"]: one for one in said.json()["findings"]}
+    assert told["dropped-aligned"]["message"] == "7 documents by new hold NaN or infinite values and align nothing"
+    assert told["zero-aligned"]["message"] == "2 documents by new are zero vectors and align nothing"
+    assert told["zero-aligned"]["examples"] == ["d7", "d8"]
+
+
+def test_queries_that_nobody_judged_are_no_hindrance(alike: Any, askew: Askew) -> None:
+    rows = np.load(alike.root / "embeddings" / "new" / "queries.npy")
+    alike.embed("queries", rows, [f"other{row}" for row in range(180)], encoder="new")
+    told = askew("align", alike.root, *BOTH, "--json").json()
+    assert told["systems"] == []
+    assert "of no query that each has embedded, so this is a guess" in told["recommendation"]["reason"]
+    assert askew("migrate", alike.root, *BOTH).code == 0
+
+
+def test_rows_under_wrong_ids_are_told(task: Any, askew: Askew) -> None:
+    rng = np.random.default_rng(0)
+    latent, order = rng.normal(size=(800, 10)), rng.permutation(800)
+    names = [f"d{row}" for row in range(800)]
+    for name, width in (("old", 16), ("new", 24)):
+        rows = unit(latent @ rng.normal(size=(10, width)))
+        task.embed("docs", rows.astype(np.float32), names, encoder=name)
+        task.embed("queries", rows[:180].astype(np.float32), encoder=name)
+    codes = [one["code"] for one in askew("align", task.root, *BOTH, "--json").json()["findings"]]
+    assert "unrelated-rows" not in codes
+    task.embed("docs", rows[order].astype(np.float32), names, encoder="new")
+    (told,) = [
+        one for one in askew("align", task.root, *BOTH, "--json").json()["findings"] if "unrelated" in one["code"]
+    ]
+    assert "may not name the same documents" in told["message"]
 
 
 def test_a_sample_of_documents_is_enough(alike: Any, askew: Askew) -> None:
@@ -398,6 +446,7 @@ def test_fit_without_the_old_encoder_s_queries(alike: Any, askew: Askew, tmp_pat
     out = ("-o", tmp_path / "a", "--no-curve", "--no-report")
     told = askew("fit", alike.root, *BOTH, *out, "--json").json()
     assert [one["system"] for one in told["systems"]] == ["aligned"]
+    assert "no queries by the index's own encoder to compare it with" in told["recommendation"]
     assert "There: aligned" in askew("fit", alike.root, *BOTH, *out, "--system", "fused").refused(2)
 
 

@@ -41,7 +41,7 @@ def standings(count: int = 200, **means: float) -> list[Standing]:
 @pytest.mark.parametrize(
     ("means", "system", "sure", "says"),
     [
-        ({"old": 0.5, "aligned": 0.3, "fused": 0.5}, OLD, True, "clearly below: a linear map does not carry it over"),
+        ({"old": 0.5, "aligned": 0.3, "fused": 0.5}, OLD, True, "against old's own queries, clearly below; both fused"),
         ({"old": 0.5, "aligned": 0.3, "fused": 0.4}, OLD, True, "Keep embedding queries with old"),
         ({"old": 0.5, "aligned": 0.3}, OLD, True, "Keep embedding queries with old"),
         ({"old": 0.5, "aligned": 0.3, "fused": 0.55}, FUSED, True, "Embed each query with both"),
@@ -51,15 +51,31 @@ def standings(count: int = 200, **means: float) -> list[Standing]:
         ({"old": 0.5, "aligned": 0.6, "fused": 0.7}, FUSED, True, "Embed each query with both"),
         ({"old": 0.5, "aligned": 0.501, "fused": 0.5}, ALIGNED, False, "let cost decide"),
         ({"old": 0.5, "aligned": 0.499, "fused": 0.5}, OLD, False, "let cost decide"),
-        ({"old": 0.5, "aligned": 0.3, "own_index": 0.7}, OLD, True, "an index of new's own would be at +0.2"),
-        ({"aligned": 0.3}, ALIGNED, False, "there are no queries by old to compare it with"),
-        ({"aligned": 0.3, "own_index": 0.6}, ALIGNED, False, "50% of what new reaches on an index of its own"),
+        ({"old": 0.5, "aligned": 0.3, "own_index": 0.7}, OLD, True, ": a linear map does not carry that over. Keep"),
+        ({"old": 0.5, "aligned": 0.501, "own_index": 0.7}, ALIGNED, False, "an index of new's own would be at +0.2"),
+        ({"old": 0.5, "aligned": 0.3, "own_index": 0.3}, OLD, True, "nDCG@10, so it is not for the map. Keep"),
+        (
+            {"old": 0.5, "aligned": 0.3, "own_index": 0.4},
+            OLD,
+            True,
+            "nDCG@10: a linear map does not carry that over. Keep",
+        ),
     ],
 )
 def test_judged_queries_decide(means: Any, system: str, sure: bool, says: str) -> None:
     advice = advise(standings(**means), [], NAMES, index=5000)
     assert (advice.system, advice.sure) == (system, sure)
     assert says in advice.reason
+
+
+@pytest.mark.parametrize(("of_old", "system"), [(0.85, ALIGNED), (0.75, OLD), (None, OLD)])
+def test_without_queries_by_the_old_encoder_documents_decide(of_old: float | None, system: str) -> None:
+    """However well the new one does: nothing tells what the old one would do."""
+    kept = [] if of_old is None else [Kept(ALIGNED, "held-out documents", 100, 5000, 0.9, of_old)]
+    advice = advise(standings(aligned=0.3, own_index=0.6), kept, NAMES, index=5000)
+    assert (advice.system, advice.sure) == (system, False)
+    assert "50% of what new reaches on an index of its own" in advice.reason
+    assert "there are no queries by old to compare it with" in advice.reason
 
 
 def test_few_queries_are_never_sure() -> None:
@@ -69,9 +85,9 @@ def test_few_queries_are_never_sure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_new", "of_old", "system"), [(0.3, 0.4, OLD), (0.2, 0.9, ALIGNED), (0.8, None, ALIGNED), (0.4, None, OLD)]
+    ("of_new", "of_old", "system"), [(0.3, 0.4, OLD), (0.2, 0.9, ALIGNED), (0.99, 0.79, OLD), (0.2, 0.8, ALIGNED)]
 )
-def test_without_judgements_the_overlap_is_a_guess(of_new: float, of_old: float | None, system: str) -> None:
+def test_without_judgements_the_overlap_is_a_guess(of_new: float, of_old: float, system: str) -> None:
     kept = [
         Kept(OLD, "held-out documents", 100, 1000, 0.3, 1.0),
         Kept(ALIGNED, "held-out documents", 100, 1000, of_new, of_old),

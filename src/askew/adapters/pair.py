@@ -53,8 +53,8 @@ class Pair:
         """How to give the two, in their order."""
         first, second = (self._name(place) for place in (0, 1))
         return (
-            f"Give the queries of {first} first, and the same queries of {second} with --second-queries "
-            "(adapter.apply(first, second))"
+            f"Give the queries of {first} first, and the same queries of {second} with --second-queries; of a folder "
+            "name both, --encoder FIRST+SECOND (adapter.apply(first, second))"
         )
 
     def check(self, first: EmbeddingSet, second: EmbeddingSet) -> None:

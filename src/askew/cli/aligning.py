@@ -128,7 +128,7 @@ def migrate(
         float | None,
         typer.Option(
             metavar="X",
-            help="Of the old encoder's first ten, on held-out documents.  [default: 0.5, where nothing is judged]",
+            help="Of the old encoder's first ten, on held-out documents.  [default: 0.8, where nothing is judged]",
             min=0,
             max=1,
         ),
@@ -145,6 +145,7 @@ def migrate(
     """Put a new query encoder on an old index, if that keeps enough; exit code 8 if not."""
     from askew.workflows.align import migrate_folder
     from askew.workflows.assess import MEASURES
+    from askew.workflows.two_encoders import OLD
 
     with progress_bar(quiet) as named:
         found, gated = migrate_folder(
@@ -171,6 +172,8 @@ def migrate(
     else:
         _show(found)
         say(f"migration: {'passed' if gated.passed else 'refused'}: {gated.reason}.")
+        if gated.passed and found.advice.system == OLD:
+            say("The gate bears what is lost; the recommendation goes by quality alone.")
         if output is not None:
             say(f"adapter: {output}" if written else "No adapter was written.")
     if not gated.passed:

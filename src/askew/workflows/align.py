@@ -12,23 +12,22 @@ import numpy as np
 
 from askew.adapters import Adapter
 from askew.adapters.adapter import Similarity, check_similarity
-from askew.data import Finding, examine
-from askew.errors import ParameterError, counted
+from askew.data import Finding
+from askew.errors import ParameterError
 from askew.estimators import Alignment, align
 from askew.estimators.align import BETA, Method, check_method
 from askew.estimators.evidence import standard_error
 from askew.formats import save_adapter
 from askew.protocols import Progress
-from askew.workflows.advise import FEW, Advice, advise, too_few
+from askew.workflows.advise import Advice, advise
+from askew.workflows.aligned_findings import aligned_findings
 from askew.workflows.assess import MEASURES, depth_for
 from askew.workflows.deliver import check_places
+from askew.workflows.gate import Gate, gate
 from askew.workflows.retention import Kept, Standing, retention, standings
-from askew.workflows.two_encoders import ALIGNED, FUSED, OLD, REINDEXED, TwoEncoders, prior_adapter, read_two
+from askew.workflows.two_encoders import ALIGNED, FUSED, OLD, TwoEncoders, prior_adapter, read_two
 
-__all__ = ["Aligned", "Gate", "align_encoders", "align_folder", "gate", "migrate_folder", "write_system"]
-
-# What a migration keeps at least, unless it is told otherwise: of the old system's nDCG@10, or of its first ten.
-_LEAST_RETENTION, _LEAST_OVERLAP = 0.95, 0.5
+__all__ = ["Aligned", "align_encoders", "align_folder", "migrate_folder", "write_system"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +72,13 @@ class Aligned:
         by = {one.system: np.asarray(next(iter(one.evaluation.values.values()))) for one in self.standings}
         return standard_error(by[ALIGNED] - self.retained * by[OLD]) / float(by[OLD].mean())
 
+    @property
+    def retained_interval(self) -> tuple[float, float] | None:
+        """Of that share, 95% over queries."""
+        if self.retained is None or self.retained_error is None:
+            return None
+        return self.retained - 1.96 * self.retained_error, self.retained + 1.96 * self.retained_error
+
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         return {
@@ -83,30 +89,10 @@ class Aligned:
             "split": self.split,
             "systems": [one.to_json() for one in self.standings],
             "retained": self.retained,
+            "retained_interval": self.retained_interval,
             "recommendation": self.advice.to_json(),
             "findings": [finding.to_json() for finding in self.findings],
         }
-
-
-@dataclass(frozen=True)
-class Gate:
-    """Whether a migration keeps enough.
-
-    Attributes:
-        passed: whether it does; never on too little evidence.
-        reason: a sentence.
-        retention: of the old system's quality, if that was asked for or could be measured.
-        overlap: of the old system's first ten, on held-out documents, likewise.
-    """
-
-    passed: bool
-    reason: str
-    retention: float | None
-    overlap: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return dict(self.__dict__)
 
 
 def align_folder(
@@ -242,66 +228,8 @@ def align_encoders(
     step()
     advice = advise(found, kept, task.names, index=len(task.index), unjudged=task.unjudged, seed=seed)
     step()
-    findings = _findings(task, alignment)
+    findings = aligned_findings(task, alignment, kept)
     return Aligned(alignment, task.names, kept, found, task.split, advice, adapters, findings, len(task.index))
-
-
-def gate(found: Aligned, *, least_retention: float | None = None, least_overlap: float | None = None) -> Gate:
-    """Whether queries by the new encoder on the old index keep enough of the old system.
-
-    Args:
-        found: the query encoder is the new one, the document encoder the old one.
-        least_retention: of the old system's mean of the first measure; 0.95 by default where it can be measured.
-        least_overlap: of the old encoder's first ten, on held-out documents; 0.5 by default where quality cannot be
-            measured.
-
-    Fewer than 50 judged queries pass nothing, nor do few documents: see `askew.workflows.advise.too_few`.
-
-    Raises:
-        ParameterError: a bound is not between 0 and 1, or cannot be measured here.
-    """
-    for name, bound in (("least_retention", least_retention), ("least_overlap", least_overlap)):
-        if bound is not None and not 0 <= bound <= 1:
-            raise ParameterError(f"the bound is {bound}", where=name, remedy="Give a share from 0 to 1")
-    kept = next((one for one in found.kept if one.system == ALIGNED and one.asked == "held-out documents"), None)
-    overlap = None if kept is None else kept.of_document_encoder
-    if least_retention is not None and found.retained is None:
-        raise ParameterError(
-            "there are no judged queries by both encoders to measure what is retained on",
-            where="least_retention",
-            remedy="Bound the overlap, or add queries by both encoders and their judgements",
-        )
-    if least_retention is None and least_overlap is None:
-        if found.retained is None:
-            least_overlap = _LEAST_OVERLAP
-        else:
-            least_retention = _LEAST_RETENTION
-    if least_overlap is not None and overlap is None:
-        raise ParameterError(
-            "too few documents are embedded by both encoders to hold any out",
-            where="least_overlap",
-            remedy="Embed 1,000 or more with the new encoder",
-        )
-    error = found.retained_error
-    interval = "" if error is None else f" (95% interval ± {1.96 * error:.1%})"
-    checks = [
-        (value, bound, what)
-        for value, bound, what in (
-            (found.retained, least_retention, f"of the old system's quality is retained{interval}"),
-            (overlap, least_overlap, "of its first ten results are kept on held-out documents"),
-        )
-        if value is not None and bound is not None
-    ]
-    told = [f"{value:.1%} {what}, {bound:.1%} was asked for" for value, bound, what in checks]
-    lacking = []
-    if least_retention is not None:
-        count = len(found.standings[0].evaluation.queries)
-        if count < FEW:
-            lacking.append(f"{count} judged queries are too few to pass, fewer than {FEW}")
-    if least_overlap is not None and kept is not None:
-        lacking += filter(None, [too_few(kept, found.index)])
-    passed = not lacking and all(value >= bound for value, bound, _ in checks)
-    return Gate(passed, "; ".join([*told, *lacking]), found.retained, overlap)
 
 
 class _Steps:
@@ -324,44 +252,3 @@ def _adapters(
         if judged or system == ALIGNED or task.asked(FUSED) is not None
     }
     return {system: adapter for system, adapter in found.items() if adapter is not None}
-
-
-def _findings(task: TwoEncoders, alignment: Alignment) -> tuple[Finding, ...]:
-    dataset = task.dataset(ALIGNED) or task.dataset(OLD)
-    found = list(examine(dataset)) if dataset is not None else []
-    judged = 0 if task.qrels is None else len(task.qrels.queries)
-    left_out = judged - len(task.judged_by_all)
-    if task.queries is not None and task.own_queries is not None and left_out:
-        found.append(
-            Finding(
-                "judged-by-one",
-                "warning",
-                f"{left_out:,} of {judged:,} judged queries are not embedded by both encoders, and are left out",
-                left_out,
-                remedy="Embed them with both",
-            )
-        )
-    fewest = 2 * max(alignment.map.shape)
-    if alignment.documents < fewest:
-        found.append(
-            Finding(
-                "few-documents",
-                "warning",
-                f"{counted(alignment.documents, 'document was', 'documents were')} aligned, and the map has "
-                f"{len(alignment.map):,} × {alignment.map.shape[1]:,} numbers: it is poorly known",
-                alignment.documents,
-                remedy=f"Embed {fewest:,} or more with both encoders",
-            )
-        )
-    if not task.reindexed:
-        lacking = sum(name not in task.documents for name in task.index.ids)
-        found.append(
-            Finding(
-                "partly-embedded",
-                "note",
-                f"{lacking:,} of the {len(task.index):,} documents are not embedded by {task.names[0]}: overlaps are "
-                f"over the others, and {REINDEXED} is not measured",
-                lacking,
-            )
-        )
-    return tuple(found)

@@ -96,9 +96,9 @@ class TwoEncoders:
         return self.queries
 
     def dataset(self, system: str) -> Dataset | None:
-        """The task as a system meets it; None without its queries or judgements."""
+        """The task as a system meets it; None without its queries or judgements of any."""
         asked = self.asked(system)
-        if asked is None or self.qrels is None:
+        if asked is None or self.qrels is None or not any(name in asked for name in self.qrels.queries):
             return None
         documents = self.documents.take(self.index.ids) if system == REINDEXED else self.index
         return Dataset(

@@ -17,7 +17,7 @@ from askew.linalg.fixed import Float64Array
 from askew.workflows.assess import MEASURES, base_of
 from askew.workflows.compare import SystemComparison, compare_systems
 from askew.workflows.fit import Fit
-from askew.workflows.two_encoders import ALIGNED, COSTS, FUSED
+from askew.workflows.two_encoders import ALIGNED, COSTS, FUSED, OLD
 
 __all__ = ["SystemFit", "recommend", "recorded", "try_systems", "weigh"]
 
@@ -103,7 +103,15 @@ def recommend(standing: Sequence[SystemFit]) -> tuple[SystemFit, str]:
             best = one
     scores = ", ".join(f"{one.system} {one.ships:.4f}" for one in standing)
     why = "" if best is standing[0] else f", {best.lead:+.4f} (standard error {best.standard_error:.4f}) over the first"
-    return best, f"cross-fitted nDCG@10 of what ships: {scores}; {best.system} is recommended{why}: {best.cost}"
+    told = f"cross-fitted nDCG@10 of what ships: {scores}; {best.system} is recommended{why}: {best.cost}"
+    return best, f"{told}{_lacking(standing)}"
+
+
+def _lacking(standing: Sequence[SystemFit]) -> str:
+    """What there is nothing to compare with, in words."""
+    if any(one.system == OLD for one in standing):
+        return ""
+    return ". There are no queries by the index's own encoder to compare it with: embed them too before you decide"
 
 
 def try_systems(
@@ -193,7 +201,7 @@ def _sentence(standing: Sequence[SystemFit], best: SystemFit, written: str) -> s
         lead = f"{best.lead:+.4f} nDCG@10 (standard error {best.standard_error:.4f})"
         told = f"{name} is recommended: what it ships leads {first.system} by {lead}, cross-fitted."
     other = "" if written == best.system else f" What was written is {written}, as asked for."
-    return f"{told} It costs {best.cost}.{other}"
+    return f"{told} It costs {best.cost}{_lacking(standing)}.{other}"
 
 
 def _tests(tests: SystemComparison, documents: str) -> list[report.SystemTest]:
