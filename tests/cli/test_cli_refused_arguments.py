@@ -25,7 +25,7 @@ CASES: dict[str, tuple[str, int, str]] = {
     "no such measure": (f"{FIT} -m quality", 2, "'quality' is not a measure ~ nDCG@10"),
     "too many labels": (f"{FIT} --labels 121", 2, "121 labels ~ 120 queries of the split 'train' ~ Ask for fewer"),
     "no labels": (f"{FIT} --labels 0", 2, "'--labels' ~ askew fit --help"),
-    "negative threshold": (f"{FIT} --threshold -1", 2, "'--threshold' ~ askew fit --help"),
+    "endless threshold": (f"{FIT} --threshold inf", 2, "threshold"),
     "no threshold": (f"{FIT} --threshold nan", 2, "threshold"),
     "one fold": (f"{FIT} --folds 1", 2, "'--folds'"),
     "folds in words": (f"{FIT} --folds many", 2, "'--folds'"),

@@ -240,6 +240,28 @@ def test_the_gain_must_exceed_the_threshold_in_standard_errors(threshold: float,
     assert found.standard_errors()[1] == pytest.approx(found.verdict.standard_error)
 
 
+@pytest.mark.parametrize(("loss", "decision"), [(0.02, "adapt"), (0.3, "keep")])
+def test_below_zero_only_a_clear_loss_keeps_the_prior(loss: float, decision: str) -> None:
+    labels = small_labels()
+    noise = np.random.default_rng(0).normal(size=len(labels))
+    noise -= noise.mean()
+
+    def rank_score(adapted: FloatArray, rows: np.ndarray, seen: np.ndarray) -> Float64Array:
+        moved = ~np.isclose(adapted, labels.queries[rows]).all(axis=1)
+        return np.stack([np.where(moved, noise[rows] - loss, 0.0), moved])
+
+    def decided(threshold: float) -> str:
+        return choose(
+            labels,
+            priors={"identity": Identity(3)},
+            estimators=[Constant((1.0,))],
+            rank_score=rank_score,
+            threshold=threshold,
+        ).verdict.decision
+
+    assert (decided(-1.0), decided(0.0)) == (decision, "keep")
+
+
 def test_the_choice_goes_by_the_steady_score_and_shuns_a_gain_of_few_queries() -> None:
     """The judged score would choose 3, the mean steady score 2; half a standard error turns it to 1."""
     labels = small_labels()
@@ -329,6 +351,10 @@ def test_no_gain_is_no_reason_to_adapt_even_at_a_threshold_of_zero() -> None:
         (0.01, 0.01, 1.0, "it is 1.0 standard errors above zero"),
         (0.01, 0.0, 1.0, "is above zero on every query alike"),
         (-0.01, 0.01, 1.0, "no gain was found: -0.0100 on unseen queries and documents (standard error 0.0100)"),
+        (-0.005, 0.01, -1.0, "(standard error 0.0100), is not clearly below zero, and no system in use is at stake"),
+        (0.005, 0.01, -1.0, "is not clearly below zero"),
+        (0.05, 0.01, -1.0, "is 5.0 standard errors above zero, and no system in use is at stake"),
+        (-0.02, 0.01, -1.0, "no gain was found: -0.0200"),
     ],
 )
 def test_a_reason_counts_standard_errors(gain: float, error: float, threshold: float, words: str) -> None:

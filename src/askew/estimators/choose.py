@@ -87,7 +87,8 @@ def choose(
             printed and judged, the second a steadier score of the same rankings that the choice goes
             by (nDCG@100 still moves where nDCG@10 stands still). Called from several threads.
         traffic: share of traffic that comes back to documents of past labels, 0 (fresh) to 1.
-        threshold: standard errors that the nested gain has to exceed for ``"adapt"``.
+        threshold: standard errors that the nested gain has to exceed for ``"adapt"``; below 0 where nothing in use
+            is at stake, so that only a clear loss keeps the first prior.
         workers: fits that run side by side, each with one BLAS thread; no result depends on it.
         progress: called with the number of fits done and the number of all.
 
@@ -102,8 +103,8 @@ def choose(
     """
     if not 0 <= traffic <= 1:
         raise ParameterError(f"the share of recurring traffic is {traffic}", remedy="Give a number from 0 to 1")
-    if not 0 <= threshold < np.inf:
-        raise ParameterError(f"the threshold is {threshold}", remedy="Give a finite number, 0 or more")
+    if not np.isfinite(threshold):
+        raise ParameterError(f"the threshold is {threshold}", remedy="Give a finite number")
     if not priors:
         raise ParameterError("there is no prior", where="priors", remedy="Name at least one, the base")
     kinds = [(estimator.name, estimator.family) for estimator in estimators]
@@ -298,7 +299,7 @@ def _judge(
     gains = np.sort(adapted - base)  # so that the order of the queries decides no last bit
     gain, error = float(np.mean(gains)), standard_error(gains)
     # Where one query alone gains, its gain is one standard error to the last bit: that is no evidence.
-    adapt = gain > threshold * error * (1 + _LEVEL) and gain > 0
+    adapt = gain > threshold * error * (1 + _LEVEL) and (gain > 0 or threshold < 0)
     reason = _reason(adapt, gain, error, threshold, traffic)
     means = (float(base.mean()), float(adapted.mean()))
     return Verdict("adapt" if adapt else "keep", *means, gain, error, threshold, count, traffic, reason)
@@ -309,6 +310,9 @@ def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: f
     if 0 < traffic < 1:
         where = f"unseen queries, {traffic:.0%} of them over all documents and the rest over unseen ones"
     found = f"the gain, {gain:+.4f} on {where} (standard error {error:.4f}),"
+    if adapt and threshold < 0:
+        high = f"{gain / error:.1f} standard errors above zero" if gain > error > 0 else "not clearly below zero"
+        return f"{found} is {high}, and no system in use is at stake"
     if gain <= 0:
         return f"no gain was found: {gain:+.4f} on {where} (standard error {error:.4f})"
     if error == 0:

@@ -105,7 +105,7 @@ def fit(
         ranks: bounds on the rank of the correction that these defaults try beside none.
         mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
         folds: number of folds, at least 3: nested fits leave out two.
-        threshold: standard errors.
+        threshold: standard errors; below 0 only a clear loss keeps the base.
         curve: measure the gain by number of labels too, with the family chosen: about a quarter more work. The
             command does, unless it is told not to.
         keep_scale: scale adapted queries so that dot products have the base's size, for thresholds in use.
@@ -130,10 +130,8 @@ def fit(
     'adapt'
     """
     check_similarity(similarity)
-    if not 0 <= threshold < float("inf"):
-        raise ParameterError(
-            f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more"
-        )
+    if not np.isfinite(threshold):
+        raise ParameterError(f"the threshold is {threshold}", where="threshold", remedy="Give a finite number")
     check_labelled(dataset)
     priors = priors_of(dataset, priors)
     prior = next(iter(priors.values()))
@@ -281,7 +279,7 @@ def _grown(
             estimators=[leading],
             rank_score=scoring,
             traffic=choice.traffic,
-            threshold=choice.verdict.threshold,
+            threshold=max(choice.verdict.threshold, 0.0),
             repeats=_REPEATS,
             whole=_of(name, leading, choice),
             decision=choice.verdict.decision,

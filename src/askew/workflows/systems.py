@@ -114,7 +114,7 @@ def fit_systems(
         command: how to get this again, for the report.
         seed: of every hash.
         named: makes a progress callback for a piece of work.
-        options: as `fit` takes them; the threshold of the aligned system is 0 unless it is given.
+        options: as `fit` takes them; the threshold of the aligned system is −1 unless it is given.
 
     Raises:
         AskewError: as the readers, `align`, `in_service`, `fit` and the writers do.
@@ -182,8 +182,12 @@ def fit_systems(
 
 
 def threshold_for(system: str) -> float:
-    """Standard errors that a gain has to exceed: what serves nobody yet, as an alignment, needs no protection."""
-    return 0.0 if system == ALIGNED else 1.0
+    """Standard errors that a gain has to exceed.
+
+    What is in use is protected: the gain has to be above zero by one. An alignment serves nobody yet: only a loss by
+    one keeps it as it is.
+    """
+    return -1.0 if system == ALIGNED else 1.0
 
 
 def priors_for(system: str, alignment: Alignment) -> dict[str, Term] | None:
