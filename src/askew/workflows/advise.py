@@ -15,7 +15,7 @@ __all__ = ["FEW", "LEAST_OVERLAP", "Advice", "advise", "too_few"]
 #: Fewer judged queries are no evidence; the report's tables say the same.
 FEW = 50
 #: Without judgements: an aligned system that shares fewer of the document encoder's first ten may be much worse. Pairs
-#: that lose 4 to 50% by judgements share 0.4 to 0.75 among 1,000 documents (benchmarks/alignment_guess.py).
+#: that lose up to half by judgements share up to 0.78 among 1,000 documents (benchmarks/alignment_guess.py).
 LEAST_OVERLAP = 0.8
 # Among few documents the first ten agree by chance, and near ones are missing: of an index of 800, of which 200 are
 # embedded by both, an alignment that retains a quarter kept half.
@@ -169,7 +169,7 @@ def _carried(kept: Sequence[Kept], names: tuple[str, str], index: int) -> tuple[
     )
     if own < LEAST_OVERLAP:
         return OLD, (
-            f"{told}; pairs that lose quality keep up to 75%, so keep embedding queries with {names[1]}, or fuse the "
+            f"{told}; pairs that lose quality find up to 78%, so keep embedding queries with {names[1]}, or fuse the "
             "two, and see to judged queries by both"
         )
     return ALIGNED, f"{told}: it searches much as {names[1]} does"
