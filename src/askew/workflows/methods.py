@@ -113,8 +113,7 @@ class Lesson:
     def fitted(self) -> Fit:
         """Align, then adapt: both alignments and nothing are the priors to choose among."""
         ground = self.ground
-        plain = priors_for(ALIGNED, ground.alignment) or {}
-        priors = {"alignment": plain["alignment"], "centred": ground.centred.term, "zero": plain["zero"]}
+        priors = priors_for(ALIGNED, ground.alignment, ground.centred) or {}
         return self.fit(priors, threshold=threshold_for(ALIGNED))
 
     def fit(self, priors: Mapping[str, Term], *, threshold: float = 1.0) -> Fit:

@@ -150,10 +150,11 @@ def fit_systems(
     encoders = {OLD: document_encoder, ALIGNED: query_encoder, FUSED: f"{document_encoder}+{query_encoder}"}
     old = None if against is None else _in_service(against, pairs, encoders)
     alignment = align(task.documents, task.index, seed=seed)
+    centred = align(task.documents, task.index, centre=True, seed=seed) if ALIGNED in there else None
     fits = {
         name: fit(
             pairs[name][0],
-            priors=priors_for(name, alignment),
+            priors=priors_for(name, alignment, centred),
             also=[_elsewhere(place, encoders[name], document_encoder, bad_rows) for place in also],
             seed=seed,
             progress=None if named is None else named(f"cross-fitting, {name}"),
@@ -190,15 +191,22 @@ def threshold_for(system: str) -> float:
     return -1.0 if system == ALIGNED else 1.0
 
 
-def priors_for(system: str, alignment: Alignment) -> dict[str, Term] | None:
+def priors_for(system: str, alignment: Alignment, centred: Alignment | None = None) -> dict[str, Term] | None:
     """The priors that a system chooses among, its base first; None for the identity.
 
-    An alignment may mislead: with hundreds of labels, a correction of nothing can be the better one.
+    An alignment may mislead: with hundreds of labels, a correction of nothing can be the better one. About the means it
+    is better on some pairs and worse on others: labels tell.
+
+    Args:
+        system: which.
+        alignment: of the two encoders.
+        centred: the same about the means, for the aligned system to try too.
     """
     if system == OLD:
         return None
     if system == ALIGNED:
-        return {"alignment": alignment.term, "zero": Zero(*alignment.map.shape)}
+        also = {} if centred is None else {"centred": centred.term}
+        return {"alignment": alignment.term, **also, "zero": Zero(*alignment.map.shape)}
     return {"own": own_alone(alignment), **{f"fused {beta:g}": fused(alignment, beta) for beta in BETAS}}
 
 
