@@ -342,6 +342,70 @@ def test_a_second_interrupt_is_not_held(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, before)
 
 
+def test_an_interrupt_by_somebody_elses_handler_waits_too(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
+    def handler(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    def plan(number: int, texts: list[str]) -> str:
+        if number == 3:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            time.sleep(0.1)
+        return "good"
+
+    upstream.plan = plan
+    before = signal.signal(signal.SIGINT, handler)
+    with CachedEncoder(endpoint(concurrency=2, batch=2, timeout=5), tmp_path) as cached:
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                cached.encode(TEXTS)
+            assert signal.getsignal(signal.SIGINT) is handler
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert len(upstream.paid) < len(TEXTS)
+        assert cached.fill(sorted(upstream.paid)).asked == 0
+
+
+def test_one_caller_s_end_is_not_another_s(endpoint: Make, upstream: Any) -> None:
+    upstream.delay = 0.01
+    encoder = endpoint(concurrency=2, batch=1)
+    with ThreadPoolExecutor(1) as pool:
+        whole = pool.submit(encoder.encode, TEXTS)
+        for _ in range(5):
+            some: Any = encoder.answers([f"other {place}" for place in range(4)])
+            next(some)
+            some.close()
+        np.testing.assert_array_equal(whole.result(), upstream.vectors(TEXTS))
+
+
+def test_an_encoder_that_leaves_texts_out_is_refused(tmp_path: Path) -> None:
+    class Lazy(CallableEncoder):
+        def answers(self, texts: Any, **more: Any) -> Any:
+            return super().answers(texts[:5], **more)
+
+    lazy = Lazy(lambda texts: [[1.0, 2.0] for _ in texts], name="lazy")
+    with pytest.raises(EncoderError, match="it gave 5 vectors for 23 texts"):
+        lazy.encode(TEXTS)
+    with CachedEncoder(lazy, tmp_path) as cached, pytest.raises(EncoderError, match="no vector for 18 of 23 texts"):
+        cached.fill(TEXTS)
+
+
+def test_a_handler_that_is_set_meanwhile_stays(tmp_path: Path) -> None:
+    def mine(number: int, frame: Any) -> None:
+        raise AssertionError
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        signal.signal(signal.SIGTERM, mine)
+        return [[1.0, 2.0] for _ in texts]
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with CachedEncoder(CallableEncoder(embed, name="e"), tmp_path) as cached:
+            cached.fill(TEXTS)
+        assert signal.getsignal(signal.SIGTERM) is mine
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_handlers_of_others_and_other_threads_are_left_alone(tmp_path: Path) -> None:
     seen: list[int] = []
 

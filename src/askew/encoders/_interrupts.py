@@ -20,9 +20,10 @@ _USUAL: tuple[tuple[signal.Signals, Any], ...] = (
 
 @contextmanager
 def held_interrupts(stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Within it, the first SIGINT or SIGTERM calls `stop`, and takes effect at the end; a second one does at once.
+    """Within it, the first SIGINT or SIGTERM calls `stop`, and takes effect at the end; a second one is not held.
 
-    Handlers that somebody else has set are left alone, and so is all where this is not the main thread.
+    Handlers that somebody else has set, before or meanwhile, are left alone, and so is all where this is not the main
+    thread.
 
     Args:
         stop: called from the handler.
@@ -42,10 +43,12 @@ def held_interrupts(stop: Callable[[], None]) -> Iterator[list[int]]:
 
     def restore() -> None:
         for number, handler in usual.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is hold:
+                signal.signal(number, handler)
 
     for number in usual:
-        signal.signal(number, hold)
+        if not held:
+            signal.signal(number, hold)
     try:
         yield held
     finally:

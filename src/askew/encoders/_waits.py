@@ -9,14 +9,41 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-__all__ = ["Waits", "asked_to_wait"]
+__all__ = ["Stop", "Waits", "asked_to_wait"]
 
 # The first wait, in seconds; each next is twice as long, up to the longest.
 _FIRST, _LONGEST = 0.5, 60.0
 
 
+class Stop:
+    """Whether nobody should ask again, for one sequence of requests; also from signal handlers.
+
+    >>> stop = Stop()
+    >>> stop.wait(0.0), stop.set(), stop.wait(60.0)
+    (False, None, True)
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()  # re-entrant, unlike that of an Event: a handler may come within it
+        self._set = False
+
+    def __bool__(self) -> bool:
+        return self._set
+
+    def set(self) -> None:
+        """End every wait."""
+        with self._changed:
+            self._set = True
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it was set meanwhile."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._set, seconds)
+
+
 class Waits:
-    """When the requests of all threads may go on; `stop` ends every wait.
+    """When the requests of all threads may go on.
 
     Args:
         first: seconds before the first retry, halved at random so that threads do not come back as one.
@@ -26,46 +53,24 @@ class Waits:
         self._first = first
         self._not_before = 0.0
         self._lock = threading.Lock()
-        self._stopping = threading.Condition()  # re-entrant, unlike an Event: a signal's handler stops too
-        self._stopped = False
         self._random = random.Random()  # noqa: S311 - jitter, no secret
-
-    def begin(self) -> None:
-        """Forget an earlier `stop`."""
-        self._stopped = False
-
-    def stop(self) -> None:
-        """End all waits: nobody should ask again."""
-        with self._stopping:
-            self._stopped = True
-            self._stopping.notify_all()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether nobody should ask again."""
-        return self._stopped
 
     def hold(self, seconds: float) -> None:
         """Let no request begin for some time: the endpoint's limit is on all of them."""
         with self._lock:
             self._not_before = max(self._not_before, time.monotonic() + seconds)
 
-    def before_request(self) -> bool:
+    def before_request(self, stop: Stop) -> bool:
         """Wait while requests are held; False if nobody should ask any more."""
         while (left := self._not_before - time.monotonic()) > 0:
-            if self._wait(left):
+            if stop.wait(left):
                 return False
-        return not self._stopped
+        return not stop
 
-    def after_failure(self, failures: int) -> bool:
+    def after_failure(self, failures: int, stop: Stop) -> bool:
         """Wait after so many failures in a row; False if nobody should ask any more."""
         longest = min(_LONGEST, self._first * 2 ** (failures - 1))
-        return not self._wait(longest * self._random.uniform(0.5, 1.0))
-
-    def _wait(self, seconds: float) -> bool:
-        """Whether all was stopped meanwhile."""
-        with self._stopping:
-            return self._stopping.wait_for(lambda: self._stopped, seconds)
+        return not stop.wait(longest * self._random.uniform(0.5, 1.0))
 
 
 def asked_to_wait(headers: Mapping[str, str]) -> float:

@@ -15,6 +15,7 @@ from askew._blocks import blocks
 from askew.errors import EncoderError, InputError, ParameterError, counted
 
 if TYPE_CHECKING:
+    from askew.encoders._waits import Stop
     from askew.protocols import Kind, Progress
 
 __all__ = ["Answer", "SerialEncoder", "TextEncoder", "Usage", "as_texts", "excerpt", "prompt_for"]
@@ -84,7 +85,6 @@ class TextEncoder(ABC):
         self.model: str | None = None
         self.limit: int | None = None
         self._dim: int | None = None
-        self._stopping = False
         self._prompts: dict[Kind, str] = {"query": query_prompt, "document": document_prompt}
 
     @property
@@ -139,19 +139,22 @@ class TextEncoder(ABC):
             done += len(answer.places)
             if progress is not None:
                 progress(done, len(checked))
+        if done < len(checked):
+            raise self._short(done, len(checked))
         return rows
 
     @abstractmethod
-    def answers(self, texts: Sequence[str], *, kind: Kind = "document") -> Iterator[Answer]:
+    def answers(self, texts: Sequence[str], *, kind: Kind = "document", stop: Stop | None = None) -> Iterator[Answer]:
         """Vectors as they come, a batch at a time, in any order; what came before an error is good.
+
+        Args:
+            texts: n texts.
+            kind: which prompt goes before them.
+            stop: once it is set, nothing more is asked for, and the answers end with what is under way.
 
         Raises:
             ParameterError, EncoderError: as `encode`.
         """
-
-    def stop(self) -> None:
-        """Ask for nothing more: `answers` ends after what is under way. For signal handlers and other threads."""
-        self._stopping = True
 
     def _checked(self, answer: npt.ArrayLike, count: int) -> npt.NDArray[np.float32]:
         """(count, d) float32 of the known dimension, or of one that is known from now on."""
@@ -168,6 +171,13 @@ class TextEncoder(ABC):
             raise self._other_dim(array.shape[1], self._dim)
         with np.errstate(over="ignore"):  # what overflows float32 is infinite, and refused with its text
             return array.astype(np.float32)
+
+    def _short(self, found: int, asked: int) -> EncoderError:
+        return EncoderError(
+            f"it gave {counted(found, 'vector')} for {counted(asked, 'text')}",
+            where=self.name,
+            remedy="Its `answers` has to give every text a vector, or fail",
+        )
 
     def _other_dim(self, found: int, known: int | None) -> EncoderError:
         before = "" if known is None else f", and of {known:,} before"
@@ -200,16 +210,15 @@ class TextEncoder(ABC):
 class SerialEncoder(TextEncoder):
     """An encoder that embeds one batch after the other; a subclass gives `signature` and `_embed`."""
 
-    def answers(self, texts: Sequence[str], *, kind: Kind = "document") -> Iterator[Answer]:
+    def answers(self, texts: Sequence[str], *, kind: Kind = "document", stop: Stop | None = None) -> Iterator[Answer]:
         """Vectors, batch after batch; what came before an error is good.
 
         Raises:
             ParameterError, EncoderError: as `encode`.
         """
-        self._stopping = False
         prompt = prompt_for(self._prompts, kind)
         for part in blocks(len(texts), self.batch):
-            if self._stopping:
+            if stop:
                 return
             asked = list(texts[part])
             self.usage.requests += 1

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from askew._blocks import blocks
 from askew.encoders._interrupts import held_interrupts
 from askew.encoders._store import VectorStore
+from askew.encoders._waits import Stop
 from askew.encoders.base import TextEncoder, as_texts, excerpt, prompt_for
-from askew.errors import EncoderError
+from askew.errors import EncoderError, counted
 from askew.linalg import row_dots, row_norms
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class CachedEncoder:
     def fill(self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None) -> Filled:
         """Ask for the texts that have no vector yet, each once, and keep every batch as it comes.
 
-        An interrupt or a SIGTERM takes effect when the answers that are under way are kept; a second one at once.
+        An interrupt or a SIGTERM takes effect when the answers that are under way are kept; a second one gives them up.
 
         Raises:
             ParameterError, InputError, EncoderError, OutputError: as `encode`.
@@ -149,15 +150,20 @@ class CachedEncoder:
         held = len(cut)
         if progress is not None:
             progress(held, len(distinct))
-        with held_interrupts(self._encoder.stop) as interrupts:
-            for answer in self._encoder.answers([distinct[key] for key in missing], kind=kind):
+        stop, asked = Stop(), [distinct[key] for key in missing]
+        with held_interrupts(stop.set):
+            for answer in self._encoder.answers(asked, kind=kind, stop=stop):
                 answered = [missing[place] for place in answer.places]
                 self._store.write(answered, answer.vectors, answer.cut, model=self._encoder.model)
                 cut.update(zip(answered, answer.cut.tolist(), strict=True))
                 if progress is not None:
                     progress(len(cut), len(distinct))
-                if interrupts:  # perhaps it came before there was anything to stop
-                    self._encoder.stop()
+        if len(cut) < len(distinct):
+            raise EncoderError(
+                f"it gave no vector for {len(distinct) - len(cut):,} of {counted(len(distinct), 'text')}",
+                where=self.name,
+                remedy="Its `answers` has to give every text a vector, or fail",
+            )
         return Filled(len(keys), len(distinct), held, tuple(place for place, key in enumerate(keys) if cut[key]))
 
     def read(self, texts: Sequence[str], *, kind: Kind = "document") -> npt.NDArray[np.float32]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from askew._blocks import blocks
 from askew.encoders._requests import Endpoint, PassingError, RefusedError
-from askew.encoders._waits import Waits
+from askew.encoders._waits import Stop, Waits
 from askew.encoders.base import Answer, TextEncoder, excerpt, prompt_for
 from askew.errors import EncoderError, ParameterError, counted
 
@@ -125,40 +125,41 @@ class OpenAIEncoder(TextEncoder):
         asked = {"model": self._asked["model"], "dimensions": self._asked.get("dimensions")}
         return {"encoder": "openai", "url": self.url, **asked}
 
-    def answers(self, texts: Sequence[str], *, kind: Kind = "document") -> Iterator[Answer]:
+    def answers(self, texts: Sequence[str], *, kind: Kind = "document", stop: Stop | None = None) -> Iterator[Answer]:
         """Vectors as they come, in any order, several requests at once.
 
         Raises:
             ParameterError, EncoderError: as `encode`, once the answers that are under way have come.
         """
-        self._waits.begin()
+        stop = Stop() if stop is None else stop
         prompt = prompt_for(self._prompts, kind)
         self._refuse_blank(texts, prompt)
         jobs = deque(_Job(np.arange(part.start, part.stop)) for part in blocks(len(texts), self.batch))
         waiting: set[Future[_Outcome]] = set()
-        failure: EncoderError | None = None
+        failure: BaseException | None = None
         with ThreadPoolExecutor(self._concurrency, thread_name_prefix="askew-embed") as pool:
             try:
-                while waiting or (jobs and not self._waits.stopped):
-                    while jobs and not self._waits.stopped and len(waiting) < self._concurrency:
-                        waiting.add(pool.submit(self._once, texts, jobs.popleft(), prompt))
-                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                while waiting or (jobs and not stop):
+                    while jobs and not stop and len(waiting) < self._concurrency:
+                        waiting.add(pool.submit(self._once, texts, jobs.popleft(), prompt, stop))
+                    try:
+                        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    except KeyboardInterrupt as interrupt:  # once: take what is under way, it is paid for
+                        if stop:
+                            raise
+                        failure, done = interrupt, set()
+                        stop.set()
                     for outcome in (future.result() for future in done):
                         jobs.extendleft(reversed(outcome.again))
                         if outcome.error is not None:
                             failure = failure or outcome.error
-                            self._waits.stop()
+                            stop.set()
                         if outcome.answer is not None:
                             yield outcome.answer
-            except BaseException:  # an interrupt, or nobody wants the rest: none should wait to ask again
-                self._waits.stop()
-                raise
+            finally:
+                stop.set()  # whoever still waits to ask again need not
         if failure is not None:
             raise failure
-
-    def stop(self) -> None:
-        """Ask for nothing more; what is under way still comes."""
-        self._waits.stop()
 
     def close(self) -> None:
         """Close its connections."""
@@ -175,10 +176,10 @@ class OpenAIEncoder(TextEncoder):
                 texts=blank,
             )
 
-    def _once(self, texts: Sequence[str], job: _Job, prompt: str) -> _Outcome:
+    def _once(self, texts: Sequence[str], job: _Job, prompt: str, stop: Stop) -> _Outcome:
         """Ask for some texts in one request; runs in a thread, and gives what came at once, to be kept."""
         failed = max(job.failures, job.nans)
-        if (failed and not self._waits.after_failure(failed)) or not self._waits.before_request():
+        if (failed and not self._waits.after_failure(failed, stop)) or not self._waits.before_request(stop):
             return _Outcome()  # somebody has stopped all, and knows why
         try:
             vectors = self._request([prompt + texts[place] for place in job.places], again=failed > 0)
