@@ -450,6 +450,13 @@ def test_fit_without_the_old_encoder_s_queries(alike: Any, askew: Askew, tmp_pat
     assert "There: aligned" in askew("fit", alike.root, *BOTH, *out, "--system", "fused").refused(2)
 
 
+def test_fit_of_one_document_by_both(alike: Any, askew: Askew, tmp_path: Path) -> None:
+    rows = np.load(alike.root / "embeddings" / "new" / "docs.npy")
+    alike.embed("docs", rows[:1], ["d0"], encoder="new")
+    told = askew("fit", alike.root, *BOTH, "-o", tmp_path / "a", "--no-curve", "--no-report", "--json").json()
+    assert [one["system"] for one in told["systems"]] == ["document encoder", "aligned", "fused"]
+
+
 def test_fit_of_two_encoders_takes_what_fit_takes(alike: Any, askew: Askew, tmp_path: Path) -> None:
     more = ("--also", alike.root, "--labels", "60", "--keep-scale", "--merge-duplicates", "--no-curve", "--no-report")
     told = askew("fit", alike.root, *BOTH, "--system", "fused", *more, "-o", tmp_path / "a", "--json").json()

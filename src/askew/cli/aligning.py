@@ -172,7 +172,7 @@ def migrate(
     else:
         _show(found)
         say(f"migration: {'passed' if gated.passed else 'refused'}: {gated.reason}.")
-        if gated.passed and found.advice.system == OLD:
+        if gated.passed and found.standings and found.advice.system == OLD:
             say("The gate bears what is lost; the recommendation goes by quality alone.")
         if output is not None:
             say(f"adapter: {output}" if written else "No adapter was written.")

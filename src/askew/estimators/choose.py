@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Protocol
 
@@ -123,6 +123,9 @@ def choose(
     shape = (len(candidates), len(labels))
     chosen = candidates[_pick(candidates, weighed([record.steady for record in evidence], weights, shape))]
     verdict = _judge(candidates, evidence, weights, threshold, traffic)
+    if chosen == candidates[0] and verdict.decision == "adapt":  # there is nothing to adapt by
+        reason = f"{chosen} leads with all labels, though choosing from fewer gained {verdict.gain:+.4f}"
+        verdict = replace(verdict, decision="keep", reason=f"{reason} (standard error {verdict.standard_error:.4f})")
     return Choice(chosen, verdict, candidates, labels.query_ids, evidence)
 
 
@@ -311,8 +314,9 @@ def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: f
         where = f"unseen queries, {traffic:.0%} of them over all documents and the rest over unseen ones"
     found = f"the gain, {gain:+.4f} on {where} (standard error {error:.4f}),"
     if adapt and threshold < 0:
-        high = f"{gain / error:.1f} standard errors above zero" if gain > error > 0 else "not clearly below zero"
-        return f"{found} is {high}, and no system in use is at stake"
+        if gain > error > 0:
+            return f"{found} is {gain / error:.1f} standard errors above zero"
+        return f"{found} is not below zero by {-threshold:g} standard errors, which is all that was asked for"
     if gain <= 0:
         return f"no gain was found: {gain:+.4f} on {where} (standard error {error:.4f})"
     if error == 0:

@@ -125,8 +125,9 @@ def _ceiling(held: Mapping[str, Standing], names: tuple[str, str], seed: int, *,
     told = f"; an index of {names[0]}'s own would be at {_said(row)}"
     if not below:
         return told
-    lost = _difference(held, REINDEXED, ALIGNED, seed).high < 0
-    return f"{told}{': a linear map does not carry that over' if lost else ', so it is not for the map'}"
+    if _difference(held, REINDEXED, ALIGNED, seed).high < 0:
+        return f"{told}: a linear map does not carry that over"
+    return f"{told}, so it is not for the map" if row.difference <= 0 else told
 
 
 def _without_own(held: Mapping[str, Standing], kept: Sequence[Kept], names: tuple[str, str], index: int) -> Advice:
@@ -156,7 +157,7 @@ def _carried(kept: Sequence[Kept], names: tuple[str, str], index: int) -> tuple[
     A perfect map gives the document encoder's own results for a document. One that gives others may be better or
     worse: nothing here can tell.
     """
-    found = next((one for one in kept if one.system == ALIGNED), None)  # held-out documents come first, and count
+    found = next((one for one in kept if one.system == ALIGNED and one.asked == "held-out documents"), None)
     if found is None:
         return OLD, "Nothing could be measured on documents: too few are embedded by both encoders"
     lacking = too_few(found, index)
@@ -169,7 +170,7 @@ def _carried(kept: Sequence[Kept], names: tuple[str, str], index: int) -> tuple[
     )
     if own < LEAST_OVERLAP:
         return OLD, (
-            f"{told}; pairs that lose quality find up to 78%, so keep embedding queries with {names[1]}, or fuse the "
+            f"{told}; pairs that lose much find up to 78%, so keep embedding queries with {names[1]}, or fuse the "
             "two, and see to judged queries by both"
         )
     return ALIGNED, f"{told}: it searches much as {names[1]} does"

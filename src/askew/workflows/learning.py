@@ -75,12 +75,12 @@ class GainCurve:
     def pays_from(self) -> float | None:
         """The least number of labels, of n to 16n, whose expected gain exceeds what a verdict asks for.
 
-        A verdict on all n stands: n where it is adapt, more where it is keep.
+        A verdict on all n stands: n where it is adapt and something is gained, more where it is keep.
         """
-        if self.decision == "adapt":
+        if self.decision == "adapt" and self.gains[-1] > 0:
             return self.labels
         ahead = self.labels * np.geomspace(1, _FURTHEST, _STEPS)
-        for count in ahead[1:] if self.decision == "keep" else ahead:
+        for count in ahead if self.decision is None else ahead[1:]:
             if self.forecast(count / self.labels).value > self.needed(count):
                 return float(count)
         return None

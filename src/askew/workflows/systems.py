@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from askew.data import Dataset
-from askew.errors import LabelError, ParameterError
+from askew.errors import InputError, LabelError, ParameterError
 from askew.estimators import Alignment, align, fused
 from askew.estimators.align import own_alone
 from askew.formats import load_adapter, read_dataset
@@ -150,7 +150,7 @@ def fit_systems(
     encoders = {OLD: document_encoder, ALIGNED: query_encoder, FUSED: f"{document_encoder}+{query_encoder}"}
     old = None if against is None else _in_service(against, pairs, encoders)
     alignment = align(task.documents, task.index, seed=seed)
-    centred = align(task.documents, task.index, centre=True, seed=seed) if ALIGNED in there else None
+    centred = _centred(task, seed) if ALIGNED in there else None
     fits = {
         name: fit(
             pairs[name][0],
@@ -208,6 +208,14 @@ def priors_for(system: str, alignment: Alignment, centred: Alignment | None = No
         also = {} if centred is None else {"centred": centred.term}
         return {"alignment": alignment.term, **also, "zero": Zero(*alignment.map.shape)}
     return {"own": own_alone(alignment), **{f"fused {beta:g}": fused(alignment, beta) for beta in BETAS}}
+
+
+def _centred(task: TwoEncoders, seed: int) -> Alignment | None:
+    """The alignment about the means; None where nothing varies about them, as of one document."""
+    try:
+        return align(task.documents, task.index, centre=True, seed=seed)
+    except InputError:
+        return None
 
 
 def _asked(
