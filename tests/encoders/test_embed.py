@@ -289,6 +289,17 @@ class Runs:
         command = [sys.executable, "-m", "askew.cli.main", "embed", str(self.data), "--encoder", spec, *numbers, *more]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ})
 
+    def end(self, fate: random.Random, how: signal.Signals, *, within: int) -> int:
+        """Start one and end it after some requests, at any moment; its exit code."""
+        before, goal = len(self.upstream.asked), fate.randrange(1, within)
+        with self.start() as process:
+            while len(self.upstream.asked) < before + goal and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(fate.random() * 0.02)
+            process.send_signal(how)
+            process.communicate(timeout=60)
+        return int(process.returncode)
+
     def kept(self, texts: list[str], endpoint: Make) -> set[str]:
         """The texts that have a vector in the cache."""
         with CachedEncoder(endpoint(), self.cache) as cached:
@@ -309,13 +320,8 @@ def test_a_kill_at_any_moment_costs_no_more_than_what_was_under_way(
     upstream.plan, upstream.delay, upstream.headers = (lambda n, asked: next(failing)), 0.005, {"retry-after-ms": "5"}
     kept: set[str] = set()
     for kill in range(kills):
-        before, goal = len(upstream.asked), fate.randrange(1, 16)
-        with runs.start() as process:
-            while len(upstream.asked) < before + goal and process.poll() is None:
-                time.sleep(0.002)
-            time.sleep(fate.random() * 0.02)
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
+        before = len(upstream.asked)
+        runs.end(fate, signal.SIGKILL, within=16)
         time.sleep(0.05)  # what was under way is answered, to nobody
         assert not kept & {text for asked in upstream.asked[before:] for text in asked}, "asked again"
         kept = runs.kept(texts, endpoint)
@@ -346,14 +352,7 @@ def test_being_asked_to_end_at_any_moment_costs_nothing(tmp_path: Path, upstream
     runs = Runs(data, upstream, tmp_path / "cache")
     upstream.delay = 0.005
     for _ in range(3):
-        before, goal = len(upstream.asked), fate.randrange(1, 10)
-        with runs.start() as process:
-            while len(upstream.asked) < before + goal and process.poll() is None:
-                time.sleep(0.001)
-            time.sleep(fate.random() * 0.01)
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=60)
-        assert process.returncode == -signal.SIGTERM
+        assert runs.end(fate, signal.SIGTERM, within=10) == -signal.SIGTERM
         assert runs.kept(texts, endpoint) == set(upstream.paid)
     assert set(upstream.paid.values()) == {1}
     assert len(upstream.paid) < len(texts)

@@ -250,7 +250,15 @@ def test_what_is_under_way_when_another_request_fails_is_kept(endpoint: Make, up
     assert len(upstream.paid) > 0
 
 
-def test_an_interrupt_waits_for_what_is_paid_for(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
+def interrupting(number: int, frame: Any) -> None:
+    """Somebody else's handler."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler, interrupting])
+def test_an_interrupt_waits_for_what_is_paid_for(
+    endpoint: Make, upstream: Any, tmp_path: Path, handler: Callable[..., Any]
+) -> None:
     def plan(number: int, texts: list[str]) -> str:
         if number == 3:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
@@ -258,11 +266,12 @@ def test_an_interrupt_waits_for_what_is_paid_for(endpoint: Make, upstream: Any, 
         return "good"
 
     upstream.plan = plan
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs start with it ignored
+    before = signal.signal(signal.SIGINT, handler)  # background jobs start with it ignored
     with CachedEncoder(endpoint(concurrency=2, batch=2, timeout=5), tmp_path) as cached:
         try:
             with pytest.raises(KeyboardInterrupt):
                 cached.encode(TEXTS)
+            assert signal.getsignal(signal.SIGINT) is handler
         finally:
             signal.signal(signal.SIGINT, before)
         assert 8 <= len(upstream.paid) < len(TEXTS)
@@ -340,29 +349,6 @@ def test_a_second_interrupt_is_not_held(tmp_path: Path) -> None:
             assert asked == [4, 4]
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_an_interrupt_by_somebody_elses_handler_waits_too(endpoint: Make, upstream: Any, tmp_path: Path) -> None:
-    def handler(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    def plan(number: int, texts: list[str]) -> str:
-        if number == 3:
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-            time.sleep(0.1)
-        return "good"
-
-    upstream.plan = plan
-    before = signal.signal(signal.SIGINT, handler)
-    with CachedEncoder(endpoint(concurrency=2, batch=2, timeout=5), tmp_path) as cached:
-        try:
-            with pytest.raises(KeyboardInterrupt):
-                cached.encode(TEXTS)
-            assert signal.getsignal(signal.SIGINT) is handler
-        finally:
-            signal.signal(signal.SIGINT, before)
-        assert len(upstream.paid) < len(TEXTS)
-        assert cached.fill(sorted(upstream.paid)).asked == 0
 
 
 def test_one_caller_s_end_is_not_another_s(endpoint: Make, upstream: Any) -> None:

@@ -19,7 +19,7 @@ _USUAL: tuple[tuple[signal.Signals, Any], ...] = (
 
 
 @contextmanager
-def held_interrupts(stop: Callable[[], None]) -> Iterator[list[int]]:
+def held_interrupts(stop: Callable[[], None]) -> Iterator[None]:
     """Within it, the first SIGINT or SIGTERM calls `stop`, and takes effect at the end; a second one is not held.
 
     Handlers that somebody else has set, before or meanwhile, are left alone, and so is all where this is not the main
@@ -27,9 +27,6 @@ def held_interrupts(stop: Callable[[], None]) -> Iterator[list[int]]:
 
     Args:
         stop: called from the handler.
-
-    Yields:
-        The signals that are held: empty, or one.
     """
     held: list[int] = []
     main = threading.current_thread() is threading.main_thread()
@@ -50,7 +47,7 @@ def held_interrupts(stop: Callable[[], None]) -> Iterator[list[int]]:
         if not held:
             signal.signal(number, hold)
     try:
-        yield held
+        yield
     finally:
         restore()
         if held:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from askew.evaluation import Comparison, compare
-from askew.workflows.retention import Kept, Standing
+from askew.workflows.retention import Kept, Standing, aligned_on_held_out
 from askew.workflows.two_encoders import ALIGNED, FUSED, OLD, REINDEXED
 
 __all__ = ["FEW", "LEAST_OVERLAP", "Advice", "advise", "too_few"]
@@ -157,7 +157,7 @@ def _carried(kept: Sequence[Kept], names: tuple[str, str], index: int) -> tuple[
     A perfect map gives the document encoder's own results for a document. One that gives others may be better or
     worse: nothing here can tell.
     """
-    found = next((one for one in kept if one.system == ALIGNED and one.asked == "held-out documents"), None)
+    found = aligned_on_held_out(kept)
     if found is None:
         return OLD, "Nothing could be measured on documents: too few are embedded by both encoders"
     lacking = too_few(found, index)

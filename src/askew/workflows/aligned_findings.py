@@ -9,7 +9,7 @@ import numpy as np
 from askew.data import Finding, examine
 from askew.errors import counted
 from askew.estimators import Alignment
-from askew.workflows.retention import Kept
+from askew.workflows.retention import Kept, aligned_on_held_out
 from askew.workflows.two_encoders import ALIGNED, OLD, REINDEXED, TwoEncoders
 
 __all__ = ["aligned_findings"]
@@ -99,7 +99,7 @@ def _bad_rows(task: TwoEncoders) -> list[Finding]:
 
 def _unrelated(kept: Sequence[Kept]) -> list[Finding]:
     """Rows of one encoder that stand under the ids of others give a map that finds nothing."""
-    found = next((one for one in kept if one.system == ALIGNED and one.of_document_encoder is not None), None)
+    found = aligned_on_held_out(kept)
     if found is None or found.documents < _FEWEST or (found.of_document_encoder or 0.0) >= _LEAST_FOUND:
         return []
     return [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from askew.errors import ParameterError
 from askew.workflows.advise import FEW, LEAST_OVERLAP, too_few
-from askew.workflows.two_encoders import ALIGNED
+from askew.workflows.retention import aligned_on_held_out
 
 if TYPE_CHECKING:
     from askew.workflows.align import Aligned
@@ -34,7 +34,7 @@ class Gate:
     reason: str
     retention: float | None
     overlap: float | None
-    interval: tuple[float, float] | None = None
+    interval: tuple[float, float] | None
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -58,7 +58,7 @@ def gate(found: Aligned, *, least_retention: float | None = None, least_overlap:
     for name, bound in (("least_retention", least_retention), ("least_overlap", least_overlap)):
         if bound is not None and not 0 <= bound <= 1:
             raise ParameterError(f"the bound is {bound}", where=name, remedy="Give a share from 0 to 1")
-    kept = next((one for one in found.kept if one.system == ALIGNED and one.asked == "held-out documents"), None)
+    kept = aligned_on_held_out(found.kept)
     overlap = None if kept is None else kept.of_document_encoder
     if least_retention is not None and found.retained is None:
         raise ParameterError(

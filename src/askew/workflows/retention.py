@@ -17,12 +17,13 @@ from askew.retrieval import search
 from askew.workflows.assess import depth_for
 from askew.workflows.two_encoders import ALIGNED, COSTS, FUSED, OLD, REINDEXED, TwoEncoders
 
-__all__ = ["DEPTH", "Kept", "Standing", "overlap", "retention", "standings"]
+__all__ = ["DEPTH", "Kept", "Standing", "aligned_on_held_out", "overlap", "retention", "standings"]
 
 #: The first results that are compared.
 DEPTH = 10
 # Held-out documents that stand for queries at most: the standard error of an overlap is then below 0.02.
 _MOST = 500
+_HELD_OUT = "held-out documents"
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,11 @@ def overlap(first: Run, second: Run, *, depth: int = DEPTH) -> Float64Array:
     return np.array(shares)
 
 
+def aligned_on_held_out(kept: Sequence[Kept]) -> Kept | None:
+    """What the aligned system keeps for documents that its map has not seen; None where none were held out."""
+    return next((one for one in kept if one.system == ALIGNED and one.asked == _HELD_OUT), None)
+
+
 def retention(
     task: TwoEncoders,
     held_out: Sequence[str],
@@ -116,7 +122,7 @@ def retention(
     if names:
         queries, own = both.documents.take(names), both.index.take(names)
         asked = TwoEncoders(both.name, both.index, both.documents, queries, own)
-        found += _kept(asked, judged, "held-out documents", similarity, exclude_self=True)
+        found += _kept(asked, judged, _HELD_OUT, similarity, exclude_self=True)
     if both.queries is not None:
         known = both.own_queries
         named = both.queries.ids if both.qrels is None else both.qrels.queries
