@@ -328,6 +328,14 @@ def test_rows_under_wrong_ids_are_told(task: Any, askew: Askew) -> None:
     assert "may not name the same documents" in told["message"]
 
 
+@pytest.mark.parametrize(("more", "centred"), [((), 0.25), (("--centre", "1"), 1.0)])
+def test_how_much_of_the_intercept_is_left_out(alike: Any, askew: Askew, more: Any, centred: float) -> None:
+    told = askew("align", alike.root, *BOTH, *more, "--json").json()
+    assert told["alignment"]["centred"] == centred
+    gated = askew("migrate", alike.root, *BOTH, *more, "--json").json()
+    assert gated["alignment"] == told["alignment"]
+
+
 def test_a_sample_of_documents_is_enough(alike: Any, askew: Askew) -> None:
     rows = np.load(alike.root / "embeddings" / "new" / "docs.npy")
     alike.embed("docs", rows[::2], [f"d{row}" for row in range(0, 300, 2)], encoder="new")
@@ -345,6 +353,7 @@ def test_a_sample_of_documents_is_enough(alike: Any, askew: Askew) -> None:
         (("--document-encoder", "new"), 2, "both sides are to be embedded by 'new'"),
         (("--query-encoder", "none"), 2, "there is no encoder 'none'"),
         (("--measure", "nonsense"), 2, "nonsense"),
+        (("--centre", "1.5"), 2, "Invalid value for '--centre'"),
     ],
 )
 def test_what_cannot_be_aligned(alike: Any, askew: Askew, more: Any, code: int, says: str) -> None:

@@ -47,18 +47,21 @@ def scaled(mapped: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("strength", [1e-4, 0.1])
-@pytest.mark.parametrize("centre", [False, True])
-def test_the_map_is_that_of_least_squares(shape: tuple[int, int, int], strength: float, centre: bool) -> None:
+@pytest.mark.parametrize("centre", [0.0, 0.25, 1.0])
+def test_the_map_is_that_of_least_squares(shape: tuple[int, int, int], strength: float, centre: float) -> None:
+    """Between two: without any mean, and about the means."""
     x, y = views(*shape)
-    if centre and len(x) == 1:
-        with pytest.raises(InputError, match="do not centre"):
-            align(*sets(x, y), strengths=[strength], centre=True)
+    if centre == 1 and len(x) == 1:
+        with pytest.raises(InputError, match="leave less of the intercept out"):
+            align(*sets(x, y), strengths=[strength], centre=centre)
         return
     found = align(*sets(x, y), strengths=[strength], centre=centre)
     rows = unit(x), unit(y)
-    means = [side.mean(axis=0) if centre else 0.0 for side in rows]
-    slow = by_rows(rows[0] - means[0], rows[1] - means[1], strength)
+    plain = by_rows(rows[0], rows[1], strength)
+    about = by_rows(rows[0] - rows[0].mean(axis=0), rows[1] - rows[1].mean(axis=0), strength)
+    slow = (1 - centre) * plain + centre * about
     np.testing.assert_allclose(found.map, scaled(slow, rows[0]), atol=1e-8)
+    assert found.centred == centre
     assert found.map.shape == (found.term.shape) == shape[1:]
     assert (found.documents, found.query_encoder, found.document_encoder) == (len(x), "asked", "told")
 
@@ -70,29 +73,45 @@ def test_a_pull_that_is_lost_in_the_rounding_gives_the_pseudo_inverse(
 ) -> None:
     x, y = views(*shape)
     x[:, 6:] = x[:, :6] @ np.random.default_rng(0).normal(size=(6, 34))
-    found = align(*sets(x, y), strengths=strengths)
-    slow = np.linalg.lstsq(unit(x), unit(y), rcond=1e-9)[0]
-    np.testing.assert_allclose(found.map, scaled(slow, unit(x)), atol=1e-6)
+    rows = unit(x), unit(y)
+    for centre in (0, 1):
+        left, right = (side - centre * side.mean(axis=0) for side in rows)
+        slow = np.linalg.lstsq(left, right, rcond=1e-9)[0]
+        found = align(*sets(x, y), strengths=strengths, centre=centre)
+        np.testing.assert_allclose(found.map, scaled(slow, rows[0]), atol=1e-6)
 
 
-def test_one_decomposition_serves_every_strength() -> None:
+@pytest.mark.parametrize("strength", [1e-30, 1e-3, 1.0])
+def test_one_decomposition_serves_every_strength(strength: float) -> None:
     x, y = (unit(side) for side in views(80, 6, 4))
-    path = RidgePath.of(PairMoments.of(x, y))
-    for strength in (1e-3, 1.0):
-        np.testing.assert_allclose(path.at(strength), by_rows(x, y, strength), atol=1e-10)
+    path = RidgePath.of(PairMoments.of(x, y), 0)
+    np.testing.assert_allclose(path.at(strength), by_rows(x, y, strength), atol=1e-10)
 
 
+def test_the_intercept_is_read_off_the_vector() -> None:
+    """Documents that share a direction, and nothing else: it is all of a plain map and none of a centred one."""
+    y = np.random.default_rng(0).normal(size=(3000, 3)) + 5 * np.eye(3)[0]
+    x = np.random.default_rng(1).normal(size=(3000, 4)) + 5 * np.eye(4)[1]
+    plain, part, none = (RidgePath.of(PairMoments.of(unit(x), unit(y)), centre).at(1e-3) for centre in (0, 0.25, 1))
+    assert np.linalg.norm((unit(x) @ plain).mean(axis=0) - unit(y).mean(axis=0)) < 0.02
+    assert np.linalg.norm(none) < 0.1 * np.linalg.norm(plain)
+    np.testing.assert_allclose(part, 0.75 * plain + 0.25 * none, atol=1e-12)
+
+
+@pytest.mark.parametrize("centre", [0.0, 0.25, 1.0])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_strength_keeps_what_held_out_documents_find(seed: int) -> None:
+def test_the_strength_keeps_what_held_out_documents_find(seed: int, centre: float) -> None:
     """By reading the rows one by one."""
     x, y = views(300, 20, 8, noise=2.0, seed=seed)
     strengths = (1e-5, 1e-3, 1e-2, 0.1, 1.0)
     held = Pairs.build(*sets(x, y)).held_out
     assert 10 <= held.sum() <= 50
     rows = unit(x), unit(y)
+    known, told = (side[~held] for side in rows)
 
     def mapped(strength: float) -> Any:
-        return rows[0][held] @ by_rows(rows[0][~held], rows[1][~held], strength)
+        about = by_rows(known - known.mean(axis=0), told - told.mean(axis=0), strength)
+        return rows[0][held] @ ((1 - centre) * by_rows(known, told, strength) + centre * about)
 
     def explained(strength: float) -> float:
         return float(np.sum(mapped(strength) * rows[1][held]) ** 2 / np.sum(mapped(strength) ** 2) / held.sum())
@@ -106,14 +125,14 @@ def test_the_strength_keeps_what_held_out_documents_find(seed: int) -> None:
         half = len(near) // 2
         return [len(one & other) for one, other in zip(near[:half], near[half:], strict=True)]
 
-    found = align(*sets(x, y), strengths=strengths)
+    found = align(*sets(x, y), strengths=strengths, centre=centre)
     least_pull = [strength for strength in strengths if strength <= max(strengths, key=explained)]
     best = max(least_pull, key=lambda strength: sum(kept(strength)))
 
     def lost(strength: float) -> Any:
         return np.array(kept(best)) - np.array(kept(strength))
 
-    within = [one for one in least_pull if lost(one).mean() <= lost(one).std(ddof=1) / np.sqrt(held.sum())]
+    within = [one for one in least_pull if lost(one).mean() <= lost(one).std(ddof=1) / np.sqrt(held.sum()) / 2]
     assert found.strength == max(within)
     assert found.explained == pytest.approx(explained(found.strength))
     judged = rows[0][held] @ found.judged
@@ -134,7 +153,8 @@ def test_where_every_document_is_near_the_one_that_explains_most_is_taken() -> N
         mapped = rows[0][held] @ by_rows(rows[0][~held], rows[1][~held], strength)
         return float(np.sum(mapped * rows[1][held]) / np.linalg.norm(mapped))
 
-    assert align(*sets(x, y), strengths=strengths, seed=seed).strength == max(strengths, key=explained)
+    found = align(*sets(x, y), strengths=strengths, centre=0, seed=seed)
+    assert found.strength == max(strengths, key=explained)
 
 
 @pytest.mark.parametrize("method", ["ridge", "procrustes"])
@@ -146,17 +166,21 @@ def test_equal_encoders_give_the_identity(method: Any) -> None:
     assert found.explained == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("centre", [False, True])
-def test_procrustes_is_orthogonal_and_the_nearest(centre: bool) -> None:
+@pytest.mark.parametrize("centre", [0.0, 0.25, 1.0])
+def test_procrustes_is_orthogonal_and_the_nearest(centre: float) -> None:
     x, y = (unit(side) for side in views(100, 6, 6))
     found = align(*sets(x, y), method="procrustes", centre=centre)
     assert found.strength is None
     np.testing.assert_allclose(found.map.T @ found.map, np.eye(6), atol=1e-12)
-    about = [side - side.mean(axis=0) if centre else side for side in (x, y)]
-    least = np.linalg.norm(about[0] @ found.map - about[1])
-    for seed in range(20):
-        other = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0]
-        assert np.linalg.norm(about[0] @ other - about[1]) >= least
+    means = [side.mean(axis=0) for side in (x, y)]
+
+    def off(turn: Any) -> float:
+        about = [side - mean for side, mean in zip((x, y), means, strict=True)]
+        squares = np.square(about[0] @ turn - about[1]).sum()
+        return float(squares + (1 - centre) * 100 * np.square(means[0] @ turn - means[1]).sum())
+
+    others = [np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0] for seed in range(20)]
+    assert all(off(other) >= off(found.map) for other in others)
 
 
 def test_sums_of_parts_are_those_of_the_whole() -> None:
@@ -229,11 +253,16 @@ def test_what_cannot_be_aligned_is_refused() -> None:
     with pytest.raises(EmbeddingError, match="30 common documents has a zero vector"):
         align(*sets(np.zeros_like(x), y))
     with pytest.raises(InputError, match="nothing of one encoder"):
-        align(*sets(np.eye(30) + 1, np.ones((30, 3))), centre=True)
+        align(*sets(np.eye(30) + 1, np.ones((30, 3))), centre=1)
+    with pytest.raises(InputError, match="nothing of one encoder"):
+        align(*sets(np.vstack([np.eye(3), -np.eye(3)]), np.ones((6, 2))))
     with pytest.raises(ParameterError, match="no method"):
         align(*sets(x, y), method="other")  # type: ignore[arg-type]
     with pytest.raises(DimensionError, match="2 rows are paired with 3"):
         PairMoments.of(x[:2], y[:3])
+    for share in (-0.1, 1.5, np.nan):
+        with pytest.raises(ParameterError, match="of the intercept"):
+            align(*sets(x, y), centre=share)
     for wrong in ([], [0.0], [np.nan]):
         with pytest.raises(ParameterError, match="strengths"):
             align(*sets(x, y), strengths=wrong)

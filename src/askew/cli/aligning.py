@@ -51,7 +51,12 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PATH", help="The folder to write the adapter to.")
 ]
 Method = Annotated[MethodName, typer.Option(help="Any linear map, or an orthogonal one.")]
-Centre = Annotated[bool, typer.Option("--centre", help="Estimate the map about the means; it stays linear.")]
+Centre = Annotated[
+    float,
+    typer.Option(
+        metavar="X", help="How much of the intercept the map leaves out: 0 is plain ridge, 1 is centred.", min=0, max=1
+    ),
+]
 Fused = Annotated[bool, typer.Option("--fused", help="Write the adapter that takes both encoders' query vectors.")]
 Beta = Annotated[
     float, typer.Option(metavar="X", help="What the query encoder counts for in the fusion.", min=0.001, max=100)
@@ -65,7 +70,7 @@ def align(
     output: Output = None,
     split: JudgedSplit = None,
     method: Method = MethodName.RIDGE,
-    centre: Centre = False,
+    centre: Centre = 0.25,
     fused: Fused = False,
     beta: Beta = 0.25,
     measure: Measures = None,
@@ -134,7 +139,7 @@ def migrate(
         ),
     ] = None,
     method: Method = MethodName.RIDGE,
-    centre: Centre = False,
+    centre: Centre = 0.25,
     measure: Measures = None,
     similarity_name: SimilarityOption = SimilarityName.DOT,
     bad_rows: BadRows = BadRowsPolicy.RAISE,

@@ -21,6 +21,7 @@ from askew.protocols import Progress
 __all__ = [
     "ALIGN_STRENGTHS",
     "BETA",
+    "CENTRE",
     "Alignment",
     "Method",
     "RidgePath",
@@ -36,12 +37,16 @@ Method = Literal["ridge", "procrustes"]
 ALIGN_STRENGTHS: tuple[float, ...] = tuple(float(f"{10 ** (power / 2):.3g}") for power in range(-12, 1))
 #: What the second encoder counts for in a fusion without labels: safe on every set it was tried on.
 BETA = 0.25
+#: How much of the intercept a map leaves out: it keeps no less of what documents find, and finds more for queries.
+CENTRE = 0.25
 
 # Without documents to judge by: a pull that a few documents stand, and that thousands hardly feel.
 _UNJUDGED = 0.01
 # Products of unit rows whose mean is below it are rounding: what centring leaves of equal rows, or what is left of an
 # axis along which no row varies.
 _ROUNDING = 1e-12
+# A larger pull is taken that keeps less by no more than so many standard errors.
+_CAUTION = 0.5
 # Held-out documents that ask, those that they ask among, and how many of these count: what retention is told by.
 _ASKED, _AMONG, _DEPTH = 200, 2000, 10
 
@@ -54,7 +59,7 @@ class Alignment:
         map: (d_query, d_document) float64, scaled once so that the mapped documents have the mean square norm 1.
         judged: (d_query, d_document) the same without the documents held out, by which it is judged.
         method: ``"ridge"`` or ``"procrustes"``.
-        centred: whether it was estimated about the means.
+        centred: how much of the intercept is left out, from 0 to 1.
         strength: λ; None for an orthogonal map.
         cosine: mean cosine of a held-out document's mapped vector and its own; None where none was held out.
         explained: R², the share of the held-out vectors' energy that the best multiple of the map explains.
@@ -68,7 +73,7 @@ class Alignment:
     map: Float64Array
     judged: Float64Array
     method: Method
-    centred: bool
+    centred: float
     strength: float | None
     cosine: float | None
     explained: float | None
@@ -94,31 +99,37 @@ def align(
     target: EmbeddingSet,
     *,
     method: Method = "ridge",
-    centre: bool = False,
+    centre: float = CENTRE,
     strengths: Sequence[float] = ALIGN_STRENGTHS,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Alignment:
     """Learn where a query encoder's vectors lie in a document encoder's space.
 
-    With unit rows x_i, y_i of the n documents that both have embedded, minimises over A
+    With unit rows x_i, y_i of the n documents that both have embedded, of means μ and ν, and sums about them
+    S = Σ (x_i - μ)(x_i - μ)ᵀ and C = Σ (x_i - μ)(y_i - ν)ᵀ, Σ ‖Aᵀx_i + b - y_i‖² + λ n ‖A‖²_F is least for
+    A₁ = (S + nλI)⁻¹C and the intercept b = ν - A₁ᵀμ. A linear map has no place for b. Without one, ridge regression
+    reads it off the vector itself, by the w that makes wᵀx nearly 1 for documents:
 
-        Σ_i ‖Aᵀx_i - y_i‖² + λ n ‖A‖²_F          A = (XᵀX + nλI)⁻¹ XᵀY
+        A₀ = (S + nλI + nμμᵀ)⁻¹(C + nμνᵀ) = A₁ + wbᵀ          w = n(S + nλI)⁻¹μ / (1 + nμᵀ(S + nλI)⁻¹μ)
 
-    or, orthogonal, the first sum alone over AᵀA = I: A = UVᵀ of the decomposition UΣVᵀ = XᵀY (Procrustes). A tenth
-    of the documents, by a hash of their ids, is held out and chooses λ: they stand for queries, and what counts is how
-    many of the ten documents that their own target vectors find their mapped ones find too (at most 200 ask, among at
-    most 2,000 that the map has learned from). The largest λ within one standard error of the best is taken, as queries
-    lie farther from the documents than these do. Only λ up to the one that explains most of the held-out vectors are
-    tried: ranking wants less pull, as near documents differ where vectors vary little. Moments are sums, gathered in
-    one pass over the rows (held-out rows are read again, for cosines), and every λ comes from one decomposition. The
-    map that is returned is learned from all.
+    Queries are no documents, and for them wᵀx is off. What is learned is A₁ + (1 - centre) wbᵀ: 0 is the ridge
+    regression A₀, 1 leaves the intercept out. An orthogonal map minimises the sum of squares over AᵀA = I: A = UVᵀ
+    of the decomposition UΣVᵀ = C + (1 - centre) nμνᵀ (Procrustes).
+
+    A tenth of the documents, by a hash of their ids, is held out and chooses λ: they stand for queries, and what counts
+    is how many of the ten documents that their own target vectors find their mapped ones find too (at most 200 ask,
+    among at most 2,000 that the map has learned from). The largest λ within half a standard error of the best is taken,
+    as queries lie farther from the documents than these do. Only λ up to the one that explains most of the held-out
+    vectors are tried: ranking wants less pull, as near documents differ where vectors vary little. Moments are sums,
+    gathered in one pass over the rows (held-out rows are read again, for cosines), and every λ comes from one
+    decomposition. The map that is returned is learned from all.
 
     Args:
         source: documents by the encoder of queries, (·, d_query).
         target: documents by the encoder of documents, (·, d_document); only ids in both count.
         method: ``"ridge"``, or ``"procrustes"`` for an orthogonal map.
-        centre: estimate it from covariances in place of second moments. It stays linear: no mean is added later.
+        centre: how much of the intercept to leave out, from 0 (second moments) to 1 (covariances).
         strengths: the λ to try, positive. Below 1e-12 a pull is lost in the rounding, and axes along which the rows
             do not vary count for nothing.
         seed: of the hash.
@@ -128,11 +139,11 @@ def align(
         MatchError: no document is in both.
         EmbeddingError: every common document has a zero vector.
         DimensionError: an orthogonal map between unequal dimensions.
-        ParameterError: no such method, or a strength that is not a positive number.
+        ParameterError: no such method, a strength that is not a positive number, or `centre` is not within 0 and 1.
         InputError: nothing is left to align: the two sides do not vary together.
 
     Source: ridge after Hoerl and Kennard, 1970; Procrustes after Schönemann, "A generalized solution of the
-    orthogonal Procrustes problem", Psychometrika 31, 1966.
+    orthogonal Procrustes problem", Psychometrika 31, 1966; A₀ from A₁ by Sherman and Morrison's formula, 1950.
 
     >>> x = np.random.default_rng(0).normal(size=(200, 4))
     >>> turned = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
@@ -140,27 +151,34 @@ def align(
     >>> bool(np.abs(found.map - turned).max() < 1e-4)
     True
     """
-    check_method(method, source.dim, target.dim, strengths)
+    check_method(method, source.dim, target.dim, strengths, centre)
     pairs = Pairs.build(source, target, seed=seed)
     with one_thread():
         known, held = pairs.moments()
         _tell(progress, 1)
         sums = known, known if held.count == 0 else known + held
-        sides = [_about(one, centre) for one in sums]
-        strength = _chosen(pairs, sides[0], _about(held, centre), sorted(strengths)) if method == "ridge" else None
-        maps = [_orthogonal(one) if strength is None else _ridge(one, strength) for one in sides]
+        for one in sums:
+            _check_related(one, centre)
+        strength = _chosen(pairs, known, held, sorted(strengths), centre) if method == "ridge" else None
+        maps = [_orthogonal(one, centre) if strength is None else _ridge(one, strength, centre) for one in sums]
         judged, whole_map = (_scaled(one, about) for one, about in zip(maps, sums, strict=True))
         cosine = _cosine(pairs, judged) if held.count else None
         _tell(progress, 2)
-    explained = _explained(judged, _about(held, centre)) if held.count else None
+    explained = _explained(judged, held) if held.count else None
     names = source.encoder, target.encoder
     held_ids, count = pairs.held_ids, len(pairs)
     return Alignment(
-        whole_map, judged, method, centre, strength, cosine, explained, count, held_ids, pairs.copies, *names
+        whole_map, judged, method, float(centre), strength, cosine, explained, count, held_ids, pairs.copies, *names
     )
 
 
-def check_method(method: str, d_query: int, d_document: int, strengths: Sequence[float] = ALIGN_STRENGTHS) -> None:
+def check_method(
+    method: str,
+    d_query: int,
+    d_document: int,
+    strengths: Sequence[float] = ALIGN_STRENGTHS,
+    centre: float = CENTRE,
+) -> None:
     """Raise ParameterError or DimensionError unless a map of such a kind exists between two dimensions."""
     if method not in ("ridge", "procrustes"):
         raise ParameterError(f"there is no method {method!r}", where="method", remedy="Say ridge or procrustes")
@@ -176,6 +194,12 @@ def check_method(method: str, d_query: int, d_document: int, strengths: Sequence
             f"the strengths {tuple(strengths)} are not all positive numbers",
             where="strengths",
             remedy="Give numbers between 1e-6 and 1",
+        )
+    if not 0 <= centre <= 1:
+        raise ParameterError(
+            f"{centre} of the intercept was to be left out",
+            where="centre",
+            remedy="Give a number from 0, which keeps it, to 1, which leaves it out",
         )
 
 
@@ -202,73 +226,97 @@ def own_alone(alignment: Alignment) -> Stacked:
 
 @dataclass(frozen=True, eq=False)
 class RidgePath:
-    """The ridge maps of n pairs at every strength, from one decomposition XᵀX = V diag(e) Vᵀ.
+    """The ridge maps of n pairs at every strength, from one decomposition S = V diag(e) Vᵀ of sums about the means.
 
     Attributes:
         count: n.
         values: (d_query,) e, not below 0.
         axes: (d_query, d_query) V.
-        loadings: (d_query, d_document) VᵀXᵀY.
+        loadings: (d_query, d_document) VᵀC.
+        source_mean: (d_query,) Vᵀμ.
+        target_mean: (d_document,) ν.
+        centre: how much of the intercept is left out.
     """
 
     count: int
     values: Float64Array
     axes: Float64Array
     loadings: Float64Array
+    source_mean: Float64Array
+    target_mean: Float64Array
+    centre: float
 
     @classmethod
-    def of(cls, moments: PairMoments) -> RidgePath:
-        """From the sums of n pairs.
-
-        Raises:
-            InputError: the two sides do not vary together.
-        """
-        _check_related(moments)
-        values, axes = symmetric_eigen(moments.source)
-        return cls(moments.count, np.maximum(values, 0.0), axes, axes.T @ moments.cross)
+    def of(cls, moments: PairMoments, centre: float = CENTRE) -> RidgePath:
+        """From the sums of n pairs."""
+        about, source_mean, target_mean = moments.centred(), moments.source_mean, moments.target_mean
+        values, axes = symmetric_eigen(about.source)
+        values = np.maximum(values, 0.0)
+        return cls(moments.count, values, axes, axes.T @ about.cross, axes.T @ source_mean, target_mean, centre)
 
     def at(self, strength: float) -> Float64Array:
-        """(d_query, d_document) the map A at a pull of λ per pair."""
-        return np.asarray(self.axes @ (self.shrinkage(strength)[:, None] * self.loadings))
+        """(d_query, d_document) the map at a pull of λ per pair."""
+        return np.asarray(self.axes @ self.along_axes(*self.parts(strength)))
 
-    def shrinkage(self, strength: float) -> Float64Array:
-        """(d_query,) one over an eigenvalue and its pull; 0, as in a pseudo-inverse, where both are rounding alone."""
+    def along_axes(self, weight: Float64Array, reader: Float64Array, intercept: Float64Array) -> Float64Array:
+        """(d_query, d_document) a map of vectors in the coordinates V, from its parts."""
+        return np.asarray(weight[:, None] * self.loadings + np.outer(reader, intercept))
+
+    def parts(self, strength: float) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """(d_query,) what weighs the loadings, (d_query,) Vᵀw, as much of it as counts, and (d_document,) b."""
         pulled, least = self.values + max(self.count, 1) * strength, max(self.count, 1) * _ROUNDING
-        return np.where(pulled > least, 1 / np.maximum(pulled, least), 0.0)
+        still = pulled <= least  # variance and pull are rounding alone: nothing, as in a pseudo-inverse
+        weight = np.where(still, 0.0, 1 / np.maximum(pulled, least))
+        still_mean = np.where(still, self.source_mean, 0.0)
+        if still_mean @ still_mean > _ROUNDING:  # all pairs have this in common, so it alone reads a constant
+            reader = still_mean / (still_mean @ still_mean)
+        else:
+            reader = _reader(self.count * weight * self.source_mean, self.source_mean)
+        return weight, (1 - self.centre) * reader, self.target_mean - (weight * self.source_mean) @ self.loadings
 
 
-def _ridge(moments: PairMoments, strength: float) -> Float64Array:
+def _reader(solved: Float64Array, mean: Float64Array) -> Float64Array:
+    """w, from n(S + nλI)⁻¹μ and μ."""
+    return np.asarray(solved / (1 + mean @ solved))
+
+
+def _ridge(moments: PairMoments, strength: float, centre: float) -> Float64Array:
     """The map at one strength: a Cholesky factor costs a tenth of a decomposition."""
-    _check_related(moments)
     if strength <= _ROUNDING:  # lost beside what it pulls at: axes without variance have to be left out
-        return RidgePath.of(moments).at(strength)
-    pulled = moments.source + max(moments.count, 1) * strength * np.eye(len(moments.source))
-    return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(pulled), moments.cross))
+        return RidgePath.of(moments, centre).at(strength)
+    about, count = moments.centred(), max(moments.count, 1)
+    factor = scipy.linalg.cho_factor(about.source + count * strength * np.eye(len(about.source)))
+    solved = scipy.linalg.cho_solve(factor, np.column_stack([about.cross, count * moments.source_mean]))
+    mapped, mean = solved[:, :-1], moments.source_mean
+    reader = (1 - centre) * _reader(solved[:, -1], mean)
+    return np.asarray(mapped + np.outer(reader, moments.target_mean - mean @ mapped))
 
 
-def _chosen(pairs: Pairs, known: PairMoments, held: PairMoments, strengths: Sequence[float]) -> float:
+def _chosen(pairs: Pairs, known: PairMoments, held: PairMoments, strengths: Sequence[float], centre: float) -> float:
     """The largest of ascending λ that keeps as much of what held-out documents find as the best, but for the noise."""
     if held.count == 0:
         return min(strengths, key=lambda strength: abs(np.log(strength / _UNJUDGED)))
     if len(strengths) == 1:
         return strengths[0]
-    path = RidgePath.of(known)
+    path = RidgePath.of(known, centre)
     explained = _explained_by(path, held, strengths)
     most = max(range(len(strengths)), key=lambda place: (explained[place], place))
     kept = _kept(pairs, path, strengths[: most + 1])
     lost = kept[np.argmax(kept.sum(axis=1))] - kept
-    return strengths[int(np.flatnonzero([gap.mean() <= standard_error(gap) for gap in lost])[-1])]
+    return strengths[int(np.flatnonzero([gap.mean() <= _CAUTION * standard_error(gap) for gap in lost])[-1])]
 
 
 def _explained_by(path: RidgePath, held: PairMoments, strengths: Sequence[float]) -> list[float]:
     """√R² of every map at its best scale on held-out documents, but for a factor, from their sums alone."""
-    overlap = np.sum(path.loadings * (path.axes.T @ held.cross), axis=1)
-    energy = (path.axes.T @ held.source @ path.axes) * (path.loadings @ path.loadings.T)
+    cross, source = path.axes.T @ held.cross, path.axes.T @ held.source @ path.axes
+    overlap, energy = np.sum(path.loadings * cross, axis=1), source * (path.loadings @ path.loadings.T)
     found = []
     for strength in strengths:
-        weight = path.shrinkage(strength)
-        size = float(weight @ energy @ weight)
-        found.append(float(weight @ overlap) / np.sqrt(size) if size > 0 else 0.0)
+        weight, reader, intercept = path.parts(strength)
+        read = source @ reader
+        size = weight @ energy @ weight + 2 * (weight * read) @ (path.loadings @ intercept)
+        size += (reader @ read) * (intercept @ intercept)
+        found.append(float(weight @ overlap + reader @ cross @ intercept) / float(np.sqrt(size)) if size > 0 else 0.0)
     return found
 
 
@@ -279,7 +327,7 @@ def _kept(pairs: Pairs, path: RidgePath, strengths: Sequence[float]) -> Float64A
     turned, near = _narrow(pairs.asked(asked) @ path.axes), _nearest(_narrow(pairs.told(asked)) @ documents, depth)
     found = np.empty((len(strengths), len(asked)))
     for place, strength in enumerate(strengths):
-        mapped = turned @ _narrow(path.shrinkage(strength)[:, None] * path.loadings)
+        mapped = turned @ _narrow(path.along_axes(*path.parts(strength)))
         found[place] = np.sum(near & _nearest(mapped @ documents, depth), axis=1)
     return found
 
@@ -293,26 +341,25 @@ def _narrow(rows: Float64Array) -> Float32Array:
     return rows.astype(np.float32)
 
 
-def _orthogonal(moments: PairMoments) -> Float64Array:
-    _check_related(moments)
-    left, _, right = svd(moments.cross)
+def _orthogonal(moments: PairMoments, centre: float) -> Float64Array:
+    about, means = moments.centred(), np.outer(moments.source_mean, moments.target_mean)
+    left, _, right = svd(about.cross + (1 - centre) * moments.count * means)
     return np.asarray(left @ right.T)
 
 
-def _check_related(moments: PairMoments) -> None:
-    if np.linalg.norm(moments.cross) <= _ROUNDING * moments.count:
+def _check_related(moments: PairMoments, centre: float) -> None:
+    """Raise InputError where both A₁ and the intercept's part are rounding."""
+    means = np.linalg.norm(moments.source_mean) * np.linalg.norm(moments.target_mean)
+    told = np.linalg.norm(moments.centred().cross) / max(moments.count, 1), (1 - centre) * means
+    if max(told) <= _ROUNDING:
         raise _unrelated()
 
 
 def _unrelated() -> InputError:
     return InputError(
         "nothing of one encoder's vectors tells of the other's",
-        remedy="Check that both embedded the same documents under the same ids, or do not centre",
+        remedy="Check that both embedded the same documents under the same ids, or leave less of the intercept out",
     )
-
-
-def _about(moments: PairMoments, centre: bool) -> PairMoments:
-    return moments.centred() if centre else moments
 
 
 def _scaled(mapped: Float64Array, known: PairMoments) -> Float64Array:

@@ -72,10 +72,19 @@ class PairMoments:
             self.target + other.target,
         )
 
+    @property
+    def source_mean(self) -> Float64Array:
+        """(d_query,) μ."""
+        return self.source_sum / max(self.count, 1)
+
+    @property
+    def target_mean(self) -> Float64Array:
+        """(d_document,) ν."""
+        return self.target_sum / max(self.count, 1)
+
     def centred(self) -> PairMoments:
         """The same about the means: n times covariances in place of second moments."""
-        count = max(self.count, 1)
-        x, y = self.source_sum / count, self.target_sum / count
+        count, x, y = self.count, self.source_mean, self.target_mean
         return PairMoments(
             self.count,
             np.zeros_like(x),

@@ -15,7 +15,7 @@ from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Finding
 from askew.errors import ParameterError
 from askew.estimators import Alignment, align
-from askew.estimators.align import BETA, Method, check_method
+from askew.estimators.align import BETA, CENTRE, Method, check_method
 from askew.estimators.evidence import standard_error
 from askew.formats import save_adapter
 from askew.protocols import Progress
@@ -187,7 +187,7 @@ def align_encoders(
     task: TwoEncoders,
     *,
     method: Method = "ridge",
-    centre: bool = False,
+    centre: float = CENTRE,
     beta: float = BETA,
     measures: Sequence[str] = MEASURES,
     similarity: Similarity = "dot",
@@ -199,7 +199,7 @@ def align_encoders(
     Args:
         task: documents by both; queries and judgements as far as there are any.
         method: ``"ridge"`` or ``"procrustes"``; see `askew.estimators.align`.
-        centre: estimate about the means.
+        centre: how much of the intercept the map leaves out, from 0 to 1.
         beta: what the second encoder counts for in the fusion.
         measures: names that ir-measures knows; the first one leads.
         similarity: ``"dot"`` or ``"cosine"``, as the index scores.
@@ -210,7 +210,7 @@ def align_encoders(
         AskewError: as `askew.estimators.align` does, or there is no such measure or similarity.
     """
     check_similarity(similarity)
-    check_method(method, task.documents.dim, task.index.dim)
+    check_method(method, task.documents.dim, task.index.dim, centre=centre)
     depth_for(measures)  # an unknown one is refused now, not after the work
     step = _Steps(progress, 4)
     alignment = align(task.documents, task.index, method=method, centre=centre, seed=seed)

@@ -61,16 +61,8 @@ class Ground:
     @cached_property
     def alignment(self) -> Alignment:
         """In closed form."""
-        return self._aligned(centre=False)
-
-    @cached_property
-    def centred(self) -> Alignment:
-        """The same about the means, which is better on some pairs and worse on others: labels tell."""
-        return self._aligned(centre=True)
-
-    def _aligned(self, *, centre: bool) -> Alignment:
         sides = self.task.documents.take(self.sample), self.task.index.take(self.sample)
-        return align(*sides, centre=centre, seed=self.seed)
+        return align(*sides, seed=self.seed)
 
     def aligned_by(self, plan: Any) -> Layers:
         """By descent, for a second stage to start at."""
@@ -111,10 +103,8 @@ class Lesson:
 
     @cached_property
     def fitted(self) -> Fit:
-        """Align, then adapt: both alignments and nothing are the priors to choose among."""
-        ground = self.ground
-        priors = priors_for(ALIGNED, ground.alignment, ground.centred) or {}
-        return self.fit(priors, threshold=threshold_for(ALIGNED))
+        """Align, then adapt: the alignment and nothing are the priors to choose among."""
+        return self.fit(priors_for(ALIGNED, self.ground.alignment) or {}, threshold=threshold_for(ALIGNED))
 
     def fit(self, priors: Mapping[str, Term], *, threshold: float = 1.0) -> Fit:
         """From some priors, for the lesson's traffic."""
@@ -145,10 +135,6 @@ def _by_term(term: Term) -> Asker:
 
 def _align_only(lesson: Lesson) -> Asker:
     return _by_term(lesson.ground.alignment.term)
-
-
-def _centred_only(lesson: Lesson) -> Asker:
-    return _by_term(lesson.ground.centred.term)
 
 
 def _adapt_only(lesson: Lesson) -> Asker:
@@ -190,7 +176,6 @@ def recipe(name: str | None = None, *, aligned: bool = True, adapted: bool = Tru
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "align only": _align_only,
-        "align only, centred": _centred_only,
         "adapt only": _adapt_only,
         "align + adapt": _align_adapt,
         "align + adapt, ungated": _ungated,

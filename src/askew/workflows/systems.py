@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from askew.data import Dataset
-from askew.errors import InputError, LabelError, ParameterError
+from askew.errors import LabelError, ParameterError
 from askew.estimators import Alignment, align, fused
 from askew.estimators.align import own_alone
 from askew.formats import load_adapter, read_dataset
@@ -114,7 +114,7 @@ def fit_systems(
         command: how to get this again, for the report.
         seed: of every hash.
         named: makes a progress callback for a piece of work.
-        options: as `fit` takes them; the threshold of the aligned system is −1 unless it is given.
+        options: as `fit` takes them; the threshold of the aligned system is −2 unless it is given.
 
     Raises:
         AskewError: as the readers, `align`, `in_service`, `fit` and the writers do.
@@ -150,11 +150,10 @@ def fit_systems(
     encoders = {OLD: document_encoder, ALIGNED: query_encoder, FUSED: f"{document_encoder}+{query_encoder}"}
     old = None if against is None else _in_service(against, pairs, encoders)
     alignment = align(task.documents, task.index, seed=seed)
-    centred = _centred(task, seed) if ALIGNED in there else None
     fits = {
         name: fit(
             pairs[name][0],
-            priors=priors_for(name, alignment, centred),
+            priors=priors_for(name, alignment),
             also=[_elsewhere(place, encoders[name], document_encoder, bad_rows) for place in also],
             seed=seed,
             progress=None if named is None else named(f"cross-fitting, {name}"),
@@ -185,37 +184,26 @@ def fit_systems(
 def threshold_for(system: str) -> float:
     """Standard errors that a gain has to exceed.
 
-    What is in use is protected: the gain has to be above zero by one. An alignment serves nobody yet: only a loss by
-    one keeps it as it is.
+    What is in use is protected: the gain has to be above zero by one. An alignment serves nobody yet: only a clear loss,
+    by two, keeps it as it is.
     """
-    return -1.0 if system == ALIGNED else 1.0
+    return -2.0 if system == ALIGNED else 1.0
 
 
-def priors_for(system: str, alignment: Alignment, centred: Alignment | None = None) -> dict[str, Term] | None:
+def priors_for(system: str, alignment: Alignment) -> dict[str, Term] | None:
     """The priors that a system chooses among, its base first; None for the identity.
 
-    An alignment may mislead: with hundreds of labels, a correction of nothing can be the better one. About the means it
-    is better on some pairs and worse on others: labels tell.
+    An alignment may mislead: with hundreds of labels, a correction of nothing can be the better one.
 
     Args:
         system: which.
         alignment: of the two encoders.
-        centred: the same about the means, for the aligned system to try too.
     """
     if system == OLD:
         return None
     if system == ALIGNED:
-        also = {} if centred is None else {"centred": centred.term}
-        return {"alignment": alignment.term, **also, "zero": Zero(*alignment.map.shape)}
+        return {"alignment": alignment.term, "zero": Zero(*alignment.map.shape)}
     return {"own": own_alone(alignment), **{f"fused {beta:g}": fused(alignment, beta) for beta in BETAS}}
-
-
-def _centred(task: TwoEncoders, seed: int) -> Alignment | None:
-    """The alignment about the means; None where nothing varies about them, as of one document."""
-    try:
-        return align(task.documents, task.index, centre=True, seed=seed)
-    except InputError:
-        return None
 
 
 def _asked(
