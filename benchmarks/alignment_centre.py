@@ -14,9 +14,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from aligned_gate import unused
 from threadpoolctl import threadpool_limits
 
+from aligned_gate import unused
 from askew.adapters import Adapter
 from askew.data import hash_order
 from askew.estimators import align

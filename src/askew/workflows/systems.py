@@ -184,8 +184,8 @@ def fit_systems(
 def threshold_for(system: str) -> float:
     """Standard errors that a gain has to exceed.
 
-    What is in use is protected: the gain has to be above zero by one. An alignment serves nobody yet: only a clear loss,
-    by two, keeps it as it is.
+    What is in use is protected: the gain has to be above zero by one. An alignment serves nobody yet: only a clear
+    loss, by two, keeps it as it is.
     """
     return -2.0 if system == ALIGNED else 1.0
 
