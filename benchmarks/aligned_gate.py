@@ -1,4 +1,4 @@
-"""The gate over an alignment: what corrections gain that a nested gain below zero would keep back.
+"""No gate over an alignment: what corrections gain, beside the nested gain that a gate would go by.
 
     python benchmarks/aligned_gate.py --data DIR [--sets NAME ...] [--labels 60 90] [--seeds 0 1 2]
 

@@ -73,7 +73,7 @@ def read_task(folder: Path, asked: str, told: str) -> TwoEncoders:
 
 def learners() -> Iterator[tuple[str, Learn]]:
     yield "askew", lambda x, y: applied(align(x, y).map)
-    yield "askew, centred", lambda x, y: applied(align(x, y, centre=True).map)
+    yield "askew, centred", lambda x, y: applied(align(x, y, centre=1).map)
     yield "askew, strength given", lambda x, y: applied(align(x, y, strengths=[1e-3]).map)
     try:
         from embspec import DriftAdapter  # noqa: PLC0415 - a peer

@@ -26,6 +26,7 @@ CASES: dict[str, tuple[str, int, str]] = {
     "too many labels": (f"{FIT} --labels 121", 2, "121 labels ~ 120 queries of the split 'train' ~ Ask for fewer"),
     "no labels": (f"{FIT} --labels 0", 2, "'--labels' ~ askew fit --help"),
     "endless threshold": (f"{FIT} --threshold inf", 2, "threshold"),
+    "negative threshold": (f"{FIT} --threshold -1", 2, "0 or more"),
     "no threshold": (f"{FIT} --threshold nan", 2, "threshold"),
     "one fold": (f"{FIT} --folds 1", 2, "'--folds'"),
     "folds in words": (f"{FIT} --folds many", 2, "'--folds'"),

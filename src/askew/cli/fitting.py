@@ -111,7 +111,7 @@ def fit(
         float | None,
         typer.Option(
             metavar="X",
-            help="Standard errors that the gain has to exceed.  [default: 1; over an alignment -2: no clear loss]",
+            help="Standard errors that the gain has to exceed.  [default: 1; over an alignment what is chosen ships]",
         ),
     ] = None,
     against: Annotated[

@@ -71,7 +71,7 @@ def choose(
     estimators: Sequence[Estimator],
     rank_score: RankScore,
     traffic: float = 0.0,
-    threshold: float = 1.0,
+    threshold: float | None = 1.0,
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Choice:
@@ -87,8 +87,8 @@ def choose(
             printed and judged, the second a steadier score of the same rankings that the choice goes
             by (nDCG@100 still moves where nDCG@10 stands still). Called from several threads.
         traffic: share of traffic that comes back to documents of past labels, 0 (fresh) to 1.
-        threshold: standard errors that the nested gain has to exceed for ``"adapt"``; below 0 where nothing in use
-            is at stake, so that only a clear loss keeps the first prior.
+        threshold: standard errors, 0 or more, that the nested gain has to exceed for ``"adapt"``; None where nothing
+            in use is at stake: what is chosen ships, the first prior alone among what can be.
         workers: fits that run side by side, each with one BLAS thread; no result depends on it.
         progress: called with the number of fits done and the number of all.
 
@@ -103,8 +103,7 @@ def choose(
     """
     if not 0 <= traffic <= 1:
         raise ParameterError(f"the share of recurring traffic is {traffic}", remedy="Give a number from 0 to 1")
-    if not np.isfinite(threshold):
-        raise ParameterError(f"the threshold is {threshold}", remedy="Give a finite number")
+    check_threshold(threshold)
     if not priors:
         raise ParameterError("there is no prior", where="priors", remedy="Name at least one, the base")
     kinds = [(estimator.name, estimator.family) for estimator in estimators]
@@ -127,6 +126,14 @@ def choose(
         reason = f"{chosen} leads with all labels, though choosing from fewer gained {verdict.gain:+.4f}"
         verdict = replace(verdict, decision="keep", reason=f"{reason} (standard error {verdict.standard_error:.4f})")
     return Choice(chosen, verdict, candidates, labels.query_ids, evidence)
+
+
+def check_threshold(threshold: float | None) -> None:
+    """Raise ParameterError unless it is a number of standard errors, or None."""
+    if threshold is not None and not 0 <= threshold < np.inf:
+        raise ParameterError(
+            f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more, or None"
+        )
 
 
 def _too_few(labels: Labels, traffic: float) -> str | None:
@@ -279,7 +286,7 @@ def _judge(
     candidates: Sequence[Candidate],
     evidence: Sequence[Evidence],
     weights: Sequence[float],
-    threshold: float,
+    threshold: float | None,
     traffic: float,
 ) -> Verdict:
     """The gain of choosing, nested, with its standard error.
@@ -302,21 +309,20 @@ def _judge(
     gains = np.sort(adapted - base)  # so that the order of the queries decides no last bit
     gain, error = float(np.mean(gains)), standard_error(gains)
     # Where one query alone gains, its gain is one standard error to the last bit: that is no evidence.
-    adapt = gain > threshold * error * (1 + _LEVEL) and (gain > 0 or threshold < 0)
+    adapt = threshold is None or gain > max(threshold * error * (1 + _LEVEL), 0.0)
     reason = _reason(adapt, gain, error, threshold, traffic)
     means = (float(base.mean()), float(adapted.mean()))
     return Verdict("adapt" if adapt else "keep", *means, gain, error, threshold, count, traffic, reason)
 
 
-def _reason(adapt: bool, gain: float, error: float, threshold: float, traffic: float) -> str:
+def _reason(adapt: bool, gain: float, error: float, threshold: float | None, traffic: float) -> str:
     where = "unseen queries and documents" if traffic == 0 else "unseen queries over all documents"
     if 0 < traffic < 1:
         where = f"unseen queries, {traffic:.0%} of them over all documents and the rest over unseen ones"
     found = f"the gain, {gain:+.4f} on {where} (standard error {error:.4f}),"
-    if adapt and threshold < 0:
-        if gain > error > 0:
-            return f"{found} is {gain / error:.1f} standard errors above zero"
-        return f"{found} is not below zero by {-threshold:g} standard errors, which is all that was asked for"
+    if threshold is None:
+        told = f"is {gain / error:.1f} standard errors above zero" if gain > error > 0 else "is not clear"
+        return f"{found} {told}; what leads with all labels ships, as nothing in use is at stake"
     if gain <= 0:
         return f"no gain was found: {gain:+.4f} on {where} (standard error {error:.4f})"
     if error == 0:

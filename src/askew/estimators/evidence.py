@@ -80,7 +80,7 @@ class Verdict:
         adapted: nested cross-fitted mean score of what the chooser picks.
         gain: their difference.
         standard_error: of the gain, over queries.
-        threshold: standard errors that the gain has to exceed.
+        threshold: standard errors that the gain has to exceed; None where what is chosen ships.
         queries: how many queries it rests on.
         traffic: share of recurring traffic it is weighed for, from 0 (fresh) to 1.
         reason: one sentence.
@@ -91,7 +91,7 @@ class Verdict:
     adapted: float
     gain: float
     standard_error: float
-    threshold: float
+    threshold: float | None
     queries: int
     traffic: float
     reason: str

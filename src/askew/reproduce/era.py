@@ -28,7 +28,7 @@ from askew.workflows.two_encoders import OLD, REINDEXED, TwoEncoders
 __all__ = ["Protocol", "era"]
 
 _LEADS = MEASURES[0]
-_OURS, _UNGATED, _THEIRS = "align + adapt", "align + adapt, ungated", "align + adapt, recipe"
+_OURS, _THEIRS = "align + adapt", "align + adapt, recipe"
 # Table 2 as digests of the paper quote it (MAIR, queries by Qwen3-8B, nDCG@10 in hundredths); the whole is not at hand.
 _PAPER = (
     ("BGE-M3", 34.03, 46.59),
@@ -166,27 +166,22 @@ def _shown(share: float | None) -> str:
     return f"{share:.0%}" if share < 1 else f"{share:g}"
 
 
-def _gap(curves: Sequence[Score], share: float, ours: str = _OURS) -> Float64Array:
+def _gap(curves: Sequence[Score], share: float) -> Float64Array:
     """(t·seeds,) nDCG@10 of ours less the recipe's, on the same queries."""
-    sides = [np.concatenate([one.per_query for one in _of(curves, system, share)]) for system in (ours, _THEIRS)]
+    sides = [np.concatenate([one.per_query for one in _of(curves, system, share)]) for system in (_OURS, _THEIRS)]
     return np.asarray(sides[0] - sides[1])
 
 
 def _gaps_table(protocol: Protocol, curves: Mapping[str, Sequence[Score]]) -> Table:
-    rows: list[list[Cell]] = []
-    for ours in (_OURS, _UNGATED):
-        gaps = {
-            (name, share): _gap(scores, share, ours) for name, scores in curves.items() for share in protocol.shares
-        }
-        whole = np.concatenate(list(gaps.values()))
-        rows += [
-            [ours, name, _shown(share), float(gap.mean()), *paired_interval(gap, seed=0)]
-            for (name, share), gap in gaps.items()
-        ]
-        rows.append([ours, "all, pooled", "", float(whole.mean()), *paired_interval(whole, seed=0)])
+    gaps = {(name, share): _gap(scores, share) for name, scores in curves.items() for share in protocol.shares}
+    whole = np.concatenate(list(gaps.values()))
+    rows: list[list[Cell]] = [
+        [name, _shown(share), float(gap.mean()), *paired_interval(gap, seed=0)] for (name, share), gap in gaps.items()
+    ]
+    rows.append(["all, pooled", "", float(whole.mean()), *paired_interval(whole, seed=0)])
     return Table(
         title="Align + adapt: ours less the published recipe, at equal labels",
-        head=("ours", "data", "trained on", "difference", "low", "high"),
+        head=("data", "trained on", "difference", "low", "high"),
         rows=rows,
         note="nDCG@10; the interval is a paired 95% bootstrap over queries of all seeds.",
     )
@@ -351,7 +346,7 @@ def _findings(protocol: Protocol, curves: Mapping[str, Sequence[Score]]) -> list
 
 def _picture(protocol: Protocol, name: str, scores: Sequence[Score]) -> str:
     shares = [share for share in protocol.shares if _of(scores, _OURS, share)]
-    shown = [name for name in protocol.methods if name.partition(", ")[2] in ("", "recipe")]
+    shown = list(protocol.methods)
     return curves_figure(
         f"era-{name}",
         [

@@ -182,7 +182,7 @@ def deliver(
     ranks: Sequence[int] = (),
     mining: Mining | None = None,
     folds: int = 5,
-    threshold: float = 1.0,
+    threshold: float | None = 1.0,
     curve: bool = True,
     keep_scale: bool = False,
     also: Sequence[Dataset] = (),
@@ -209,7 +209,7 @@ def deliver(
         ranks: bounds on the rank of the correction to try, beside none.
         mining: how negatives are chosen; see `fit`.
         folds: number of two-way folds.
-        threshold: standard errors that the cross-fitted gain has to exceed.
+        threshold: standard errors that the cross-fitted gain has to exceed; None where nothing in use is at stake.
         curve: measure the gain by number of labels for the report.
         keep_scale: keep the base's scale of scores; see `fit`.
         also: datasets that the adapter is not made for; see `fit`.

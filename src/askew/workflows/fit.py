@@ -17,7 +17,7 @@ from askew.adapters.adapter import Similarity, check_similarity
 from askew.data import Dataset, Finding, TwoWayFolds, examine
 from askew.errors import LabelError, ParameterError
 from askew.estimators import Choice, Estimator, Labels, Mining, Ridge, Setting, Softmax, choose, has_shared
-from askew.estimators.choose import RankScore
+from askew.estimators.choose import RankScore, check_threshold
 from askew.estimators.evidence import Regime
 from askew.estimators.paths import is_whole
 from askew.linalg.fixed import Float64Array
@@ -76,7 +76,7 @@ def fit(
     ranks: Sequence[int] = (),
     mining: Mining | None = None,
     folds: int = 5,
-    threshold: float = 1.0,
+    threshold: float | None = 1.0,
     curve: bool = False,
     keep_scale: bool = False,
     also: Sequence[Dataset] = (),
@@ -105,7 +105,7 @@ def fit(
         ranks: bounds on the rank of the correction that these defaults try beside none.
         mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
         folds: number of folds, at least 3: nested fits leave out two.
-        threshold: standard errors; below 0 only a clear loss keeps the base.
+        threshold: standard errors; None where nothing in use is at stake, so that what is chosen ships.
         curve: measure the gain by number of labels too, with the family chosen: about a quarter more work. The
             command does, unless it is told not to.
         keep_scale: scale adapted queries so that dot products have the base's size, for thresholds in use.
@@ -130,8 +130,7 @@ def fit(
     'adapt'
     """
     check_similarity(similarity)
-    if not np.isfinite(threshold):
-        raise ParameterError(f"the threshold is {threshold}", where="threshold", remedy="Give a finite number")
+    check_threshold(threshold)
     check_labelled(dataset)
     priors = priors_of(dataset, priors)
     prior = next(iter(priors.values()))
@@ -279,7 +278,7 @@ def _grown(
             estimators=[leading],
             rank_score=scoring,
             traffic=choice.traffic,
-            threshold=max(choice.verdict.threshold, 0.0),
+            threshold=choice.verdict.threshold or 0.0,
             repeats=_REPEATS,
             whole=_of(name, leading, choice),
             decision=choice.verdict.decision,

@@ -106,7 +106,7 @@ class Lesson:
         """Align, then adapt: the alignment and nothing are the priors to choose among."""
         return self.fit(priors_for(ALIGNED, self.ground.alignment) or {}, threshold=threshold_for(ALIGNED))
 
-    def fit(self, priors: Mapping[str, Term], *, threshold: float = 1.0) -> Fit:
+    def fit(self, priors: Mapping[str, Term], *, threshold: float | None = 1.0) -> Fit:
         """From some priors, for the lesson's traffic."""
         seed = self.ground.seed
         return fit(
@@ -146,10 +146,6 @@ def _align_adapt(lesson: Lesson) -> Asker:
     return lesson.fitted.adapter.apply
 
 
-def _ungated(lesson: Lesson) -> Asker:
-    return lesson.fitted.candidate.apply
-
-
 def recipe(name: str | None = None, *, aligned: bool = True, adapted: bool = True, **changed: Any) -> Method:
     """ERA as published, or one of its ablations.
 
@@ -172,13 +168,12 @@ def recipe(name: str | None = None, *, aligned: bool = True, adapted: bool = Tru
     return train
 
 
-#: In closed form and by convex fits: no torch. What the chooser found stands beside what its verdict ships.
+#: In closed form and by convex fits: no torch.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "align only": _align_only,
         "adapt only": _adapt_only,
         "align + adapt": _align_adapt,
-        "align + adapt, ungated": _ungated,
     }
 )
 #: As published.

@@ -113,7 +113,7 @@ def _verdict(fitted: Fit, trial: Trial) -> report.Verdict:
         sentence=f"{verdict.reason[:1].upper()}{verdict.reason[1:]}.{_test_says(fitted, trial)}",
         gain=verdict.gain if measured else None,
         standard_error=verdict.standard_error if measured else None,
-        threshold=verdict.threshold * verdict.standard_error if measured else None,
+        threshold=None if not measured or verdict.threshold is None else verdict.threshold * verdict.standard_error,
         traffic=verdict.traffic,
     )
 

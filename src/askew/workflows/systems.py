@@ -114,7 +114,7 @@ def fit_systems(
         command: how to get this again, for the report.
         seed: of every hash.
         named: makes a progress callback for a piece of work.
-        options: as `fit` takes them; the threshold of the aligned system is −2 unless it is given.
+        options: as `fit` takes them; the threshold of the aligned system is None unless it is given.
 
     Raises:
         AskewError: as the readers, `align`, `in_service`, `fit` and the writers do.
@@ -181,13 +181,13 @@ def fit_systems(
     return Systems(standing, best.system, reason, written, delivery, alignment, tests)
 
 
-def threshold_for(system: str) -> float:
+def threshold_for(system: str) -> float | None:
     """Standard errors that a gain has to exceed.
 
-    What is in use is protected: the gain has to be above zero by one. An alignment serves nobody yet: only a clear
-    loss, by two, keeps it as it is.
+    What is in use is protected: the gain has to be above zero by one. An alignment serves nobody yet: it is one of the
+    candidates, and what is chosen ships.
     """
-    return -2.0 if system == ALIGNED else 1.0
+    return None if system == ALIGNED else 1.0
 
 
 def priors_for(system: str, alignment: Alignment) -> dict[str, Term] | None:
