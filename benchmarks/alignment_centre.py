@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aligned_gate import unused
+from aligned_corrections import unused
 from askew.adapters import Adapter
 from askew.data import hash_order
 from askew.estimators import align

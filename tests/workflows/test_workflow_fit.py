@@ -11,7 +11,7 @@ from askew.data import Dataset, EmbeddingSet, Qrels, TwoWayFolds
 from askew.errors import ParameterError
 from askew.estimators import Candidate, Labels
 from askew.estimators.evidence import GeometryLead
-from askew.operators import Identity
+from askew.operators import Dense, Identity
 from askew.workflows.footing import rank_score
 from askew.workflows.summarise import _ranks, _test_says
 
@@ -61,6 +61,19 @@ def test_cosine_is_what_the_choice_goes_by_under_cosine(pointing: Dataset) -> No
 def test_a_threshold_is_a_number_not_below_zero(pointing: Dataset, threshold: float) -> None:
     with pytest.raises(ParameterError, match="threshold"):
         askew.fit(pointing, threshold=threshold)
+
+
+def test_over_an_alignment_softmax_alone_is_tried_and_what_is_chosen_ships(pointing: Dataset) -> None:
+    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(30, 30)))[0].astype(np.float32)
+    asked = EmbeddingSet(pointing.queries.ids, pointing.queries.matrix @ turned.T, encoder="another")
+    fitted = askew.fit(
+        Dataset(asked, pointing.documents, pointing.qrels), priors={"alignment": Dense(turned)}, threshold=None
+    )
+    choice = fitted.choice
+    assert {one.estimator for one in choice.candidates} == {None, "softmax"}
+    assert choice.verdict.threshold is None
+    assert choice.verdict.decision == ("keep" if choice.chosen == choice.candidates[0] else "adapt")
+    assert choice.to_json()["verdict"]["threshold"] is None
 
 
 def test_two_encoders_without_an_alignment_are_warned_about(pointing: Dataset) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from askew._extras import require
 from askew.data import Dataset, EmbeddingSet
 from askew.errors import ParameterError
-from askew.estimators import Alignment, align
+from askew.estimators import Alignment, Estimator, align
 from askew.estimators.layers import Layers
 from askew.estimators.lessons import Lessons
 from askew.operators import Term, Zero
@@ -106,12 +106,16 @@ class Lesson:
         """Align, then adapt: the alignment and nothing are the priors to choose among."""
         return self.fit(priors_for(ALIGNED, self.ground.alignment) or {}, threshold=threshold_for(ALIGNED))
 
-    def fit(self, priors: Mapping[str, Term], *, threshold: float | None = 1.0) -> Fit:
+    def fit(
+        self,
+        priors: Mapping[str, Term],
+        *,
+        threshold: float | None = 1.0,
+        estimators: Sequence[Estimator] | None = None,
+    ) -> Fit:
         """From some priors, for the lesson's traffic."""
-        seed = self.ground.seed
-        return fit(
-            self.labelled, priors=priors, similarity="cosine", traffic=self.traffic, threshold=threshold, seed=seed
-        )
+        options: dict[str, Any] = {"threshold": threshold, "estimators": estimators, "seed": self.ground.seed}
+        return fit(self.labelled, priors=priors, similarity="cosine", traffic=self.traffic, **options)
 
 
 #: Trains, and gives the map of queries.

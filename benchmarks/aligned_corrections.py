@@ -1,28 +1,33 @@
-"""No gate over an alignment: what corrections gain, beside the nested gain that a gate would go by.
+"""Corrections over an alignment: what they gain, by which estimator, beside the nested gain that a gate would go by.
 
-    python benchmarks/aligned_gate.py --data DIR [--sets NAME ...] [--labels 60 90] [--seeds 0 1 2]
+    python benchmarks/aligned_corrections.py --data DIR [--sets NAME ...] [--labels 60 120] [--seeds 0 1 2] [--ridge]
 
 Queries that `askew reproduce era` does not take, at most 600 a set: half of them test, some of the others teach, in
 both directions of two encoders. Printed: the nested cross-fitted gain of the correction that is chosen, over the
-alignment, and what it gains on the test queries, over all documents.
+alignment, and what it gains on the test queries, over all documents; with `--ridge` also what is gained there by ridge
+regression alone, and by what is chosen of both.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from askew.adapters import Adapter
 from askew.data import EmbeddingSet, hash_order, take_shares
+from askew.estimators import Estimator, Ridge, Softmax
 from askew.evaluation import evaluate
 from askew.operators import BilinearOperator
 from askew.reproduce.era_protocol import ENCODERS, Protocol
 from askew.retrieval import search
 from askew.workflows.domains import read_domain, sample_documents
 from askew.workflows.methods import Ground, Lesson
-from askew.workflows.two_encoders import TwoEncoders
+from askew.workflows.systems import priors_for, threshold_for
+from askew.workflows.two_encoders import ALIGNED, TwoEncoders
 
 MOST = 600
 
@@ -31,19 +36,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", nargs="+", default=["cosqa", "scifact"])
-    parser.add_argument("--labels", type=int, nargs="+", default=[60, 90])
+    parser.add_argument("--labels", type=int, nargs="+", default=[60, 120])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--ridge", action="store_true", help="beside ridge regression, and both")
     args = parser.parse_args()
-    heads = ("set", "queries by", "seed", "labels", "nested gain", "standard error", "gain on test queries")
+    kinds: dict[str, tuple[Estimator, ...]] = {"softmax": (Softmax(),)}
+    kinds |= {"ridge": (Ridge(),), "both": (Ridge(), Softmax())} if args.ridge else {}
+    heads = (
+        "set",
+        "queries by",
+        "seed",
+        "labels",
+        "nested gain",
+        "standard error",
+        *(f"gain by {one}" for one in kinds),
+    )
+    rows = list[list[float]]()
     print(f"| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|")
     for name in args.sets:
         for pair in (ENCODERS, ENCODERS[::-1]):
             task = unused(args.data, name, pair)
             for seed in args.seeds:
                 for labels in args.labels:
-                    found = tried(task, labels, seed)
-                    cells = " | ".join(f"{value:+.4f}" for value in found)
+                    rows.append(tried(task, labels, seed, list(kinds.values())))
+                    cells = " | ".join(f"{value:+.4f}" for value in rows[-1])
                     print(f"| {name} | {pair[0]} | {seed} | {labels} | {cells} |", flush=True)
+    print(f"| mean | | | | {' | '.join(f'{value:+.4f}' for value in np.mean(rows, axis=0))} |")
 
 
 def unused(data: Path, name: str, pair: tuple[str, str]) -> TwoEncoders:
@@ -55,18 +73,20 @@ def unused(data: Path, name: str, pair: tuple[str, str]) -> TwoEncoders:
     return TwoEncoders(name, *sides, None if whole.qrels is None else whole.qrels.only(left), whole.split)
 
 
-def tried(task: TwoEncoders, labels: int, seed: int) -> tuple[float, float, float]:
-    """Nested gain, its standard error, and the gain on test queries."""
+def tried(task: TwoEncoders, labels: int, seed: int, kinds: Sequence[tuple[Estimator, ...]]) -> list[float]:
+    """Nested gain of the first kind, its standard error, and the gain of each on test queries."""
     sample = sample_documents([task], seed=42 + seed)[0]
     ground = Ground(task, tuple(sample), seed=seed)
     parts = take_shares(task.judged_by_all, train=labels, seed=42 + seed)
+    lesson = Lesson(ground, parts.train, (), traffic="recurring")
+    priors = priors_for(ALIGNED, ground.alignment) or {}
     with threadpool_limits(1):
-        found = Lesson(ground, parts.train, (), traffic="recurring").fitted
+        found = [lesson.fit(priors, threshold=threshold_for(ALIGNED), estimators=kind) for kind in kinds]
     alone = Adapter(BilinearOperator(ground.alignment.term), "cosine")
     queries = ground.dataset.queries.take(parts.test)
-    means = [_mean(ground, one.apply(queries), parts.test) for one in (alone, found.candidate)]
-    verdict = found.choice.verdict
-    return verdict.gain, verdict.standard_error, means[1] - means[0]
+    base, *means = (_mean(ground, one.apply(queries), parts.test) for one in (alone, *(fit.adapter for fit in found)))
+    verdict = found[0].choice.verdict
+    return [verdict.gain, verdict.standard_error, *(mean - base for mean in means)]
 
 
 def _mean(ground: Ground, asked: EmbeddingSet, test: tuple[str, ...]) -> float:
