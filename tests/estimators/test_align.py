@@ -192,7 +192,7 @@ def test_sums_of_parts_are_those_of_the_whole() -> None:
         np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12, atol=1e-10)
     about = PairMoments.of(x - x.mean(axis=0), y - y.mean(axis=0))
     for name in ("source", "cross", "target"):
-        np.testing.assert_allclose(getattr(merged.centred(), name), getattr(about, name), rtol=1e-10, atol=1e-9)
+        np.testing.assert_allclose(getattr(merged.centred, name), getattr(about, name), rtol=1e-10, atol=1e-9)
 
 
 def test_the_size_of_blocks_moves_rounding_alone(monkeypatch: pytest.MonkeyPatch) -> None:

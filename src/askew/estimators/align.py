@@ -249,7 +249,7 @@ class RidgePath:
     @classmethod
     def of(cls, moments: PairMoments, centre: float = CENTRE) -> RidgePath:
         """From the sums of n pairs."""
-        about, source_mean, target_mean = moments.centred(), moments.source_mean, moments.target_mean
+        about, source_mean, target_mean = moments.centred, moments.source_mean, moments.target_mean
         values, axes = symmetric_eigen(about.source)
         values = np.maximum(values, 0.0)
         return cls(moments.count, values, axes, axes.T @ about.cross, axes.T @ source_mean, target_mean, centre)
@@ -284,7 +284,7 @@ def _ridge(moments: PairMoments, strength: float, centre: float) -> Float64Array
     """The map at one strength: a Cholesky factor costs a tenth of a decomposition."""
     if strength <= _ROUNDING:  # lost beside what it pulls at: axes without variance have to be left out
         return RidgePath.of(moments, centre).at(strength)
-    about, count = moments.centred(), max(moments.count, 1)
+    about, count = moments.centred, max(moments.count, 1)
     factor = scipy.linalg.cho_factor(about.source + count * strength * np.eye(len(about.source)))
     solved = scipy.linalg.cho_solve(factor, np.column_stack([about.cross, count * moments.source_mean]))
     mapped, mean = solved[:, :-1], moments.source_mean
@@ -342,7 +342,7 @@ def _narrow(rows: Float64Array) -> Float32Array:
 
 
 def _orthogonal(moments: PairMoments, centre: float) -> Float64Array:
-    about, means = moments.centred(), np.outer(moments.source_mean, moments.target_mean)
+    about, means = moments.centred, np.outer(moments.source_mean, moments.target_mean)
     left, _, right = svd(about.cross + (1 - centre) * moments.count * means)
     return np.asarray(left @ right.T)
 
@@ -350,7 +350,7 @@ def _orthogonal(moments: PairMoments, centre: float) -> Float64Array:
 def _check_related(moments: PairMoments, centre: float) -> None:
     """Raise InputError where both A₁ and the intercept's part are rounding."""
     means = np.linalg.norm(moments.source_mean) * np.linalg.norm(moments.target_mean)
-    told = np.linalg.norm(moments.centred().cross) / max(moments.count, 1), (1 - centre) * means
+    told = np.linalg.norm(moments.centred.cross) / max(moments.count, 1), (1 - centre) * means
     if max(told) <= _ROUNDING:
         raise _unrelated()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +83,7 @@ class PairMoments:
         """(d_document,) ν."""
         return self.target_sum / max(self.count, 1)
 
+    @cached_property
     def centred(self) -> PairMoments:
         """The same about the means: n times covariances in place of second moments."""
         count, x, y = self.count, self.source_mean, self.target_mean
