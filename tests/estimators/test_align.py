@@ -67,7 +67,7 @@ def test_the_map_is_that_of_least_squares(shape: tuple[int, int, int], strength:
 
 
 @pytest.mark.parametrize("shape", [(12, 40, 8), (200, 40, 8)], ids=["n < d", "rank-deficient"])
-@pytest.mark.parametrize("strengths", [(1e-30,), (1e-300, 1e-30)])
+@pytest.mark.parametrize("strengths", [(1e-12,), (1e-13,), (1e-30,), (1e-300, 1e-30)])
 def test_a_pull_that_is_lost_in_the_rounding_gives_the_pseudo_inverse(
     shape: tuple[int, int, int], strengths: tuple[float, ...]
 ) -> None:
@@ -260,9 +260,9 @@ def test_what_cannot_be_aligned_is_refused() -> None:
         align(*sets(x, y), method="other")  # type: ignore[arg-type]
     with pytest.raises(DimensionError, match="2 rows are paired with 3"):
         PairMoments.of(x[:2], y[:3])
-    for share in (-0.1, 1.5, np.nan):
+    for share in (-0.1, 1.5, np.nan, "half", None):
         with pytest.raises(ParameterError, match="of the intercept"):
-            align(*sets(x, y), centre=share)
+            align(*sets(x, y), centre=share)  # type: ignore[arg-type]
     for wrong in ([], [0.0], [np.nan]):
         with pytest.raises(ParameterError, match="strengths"):
             align(*sets(x, y), strengths=wrong)

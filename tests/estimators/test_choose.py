@@ -276,7 +276,7 @@ def test_a_prior_that_leads_with_all_labels_is_kept() -> None:
     assert found.chosen == KEEP
     assert found.verdict.gain == pytest.approx(0.3)
     assert found.verdict.decision == "keep"
-    assert found.verdict.reason.startswith("identity alone leads with all labels, though choosing from fewer gained")
+    assert found.verdict.reason.startswith("identity alone leads with all labels; choosing from fewer gained")
 
 
 def test_the_choice_goes_by_the_steady_score_and_shuns_a_gain_of_few_queries() -> None:
@@ -370,12 +370,14 @@ def test_no_gain_is_no_reason_to_adapt_even_at_a_threshold_of_zero() -> None:
         (0.01, 0.0, 1.0, "is above zero on every query alike"),
         (-0.01, 0.01, 1.0, "no gain was found: -0.0100 on unseen queries and documents (standard error 0.0100)"),
         (
-            -0.02,
-            0.01,
+            -0.01,
+            0.02,
             None,
-            "(standard error 0.0100), is not clear; what leads with all labels ships, as nothing in use",
+            "(standard error 0.0200), is not clear; what leads with all labels ships, as nothing in use",
         ),
         (0.05, 0.01, None, "is 5.0 standard errors above zero; what leads with all labels ships"),
+        (-0.05, 0.01, None, "is 5.0 standard errors below zero; what leads with all labels ships"),
+        (0.05, 0.0, None, "is above zero on every query alike; what leads"),
     ],
 )
 def test_a_reason_counts_standard_errors(gain: float, error: float, threshold: float | None, words: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.linalg
 
+from askew._checks import is_number
 from askew.data import EmbeddingSet
 from askew.errors import DimensionError, InputError, ParameterError
 from askew.estimators.evidence import standard_error
@@ -168,7 +169,17 @@ def align(
     names = source.encoder, target.encoder
     held_ids, count = pairs.held_ids, len(pairs)
     return Alignment(
-        whole_map, judged, method, float(centre), strength, cosine, explained, count, held_ids, pairs.copies, *names
+        whole_map,
+        judged,
+        method,
+        abs(float(centre)),
+        strength,
+        cosine,
+        explained,
+        count,
+        held_ids,
+        pairs.copies,
+        *names,
     )
 
 
@@ -195,9 +206,9 @@ def check_method(
             where="strengths",
             remedy="Give numbers between 1e-6 and 1",
         )
-    if not 0 <= centre <= 1:
+    if not is_number(centre) or not 0 <= centre <= 1:
         raise ParameterError(
-            f"{centre} of the intercept was to be left out",
+            f"{centre!r} of the intercept was to be left out",
             where="centre",
             remedy="Give a number from 0, which keeps it, to 1, which leaves it out",
         )
@@ -265,7 +276,8 @@ class RidgePath:
     def parts(self, strength: float) -> tuple[Float64Array, Float64Array, Float64Array]:
         """(d_query,) what weighs the loadings, (d_query,) Vᵀw, as much of it as counts, and (d_document,) b."""
         pulled, least = self.values + max(self.count, 1) * strength, max(self.count, 1) * _ROUNDING
-        still = pulled <= least  # variance and pull are rounding alone: nothing, as in a pseudo-inverse
+        # Where variance and pull are rounding alone: nothing, as in a pseudo-inverse.
+        still = (self.values <= least) & (strength <= _ROUNDING)
         weight = np.where(still, 0.0, 1 / np.maximum(pulled, least))
         still_mean = np.where(still, self.source_mean, 0.0)
         if still_mean @ still_mean > _ROUNDING:  # all pairs have this in common, so it alone reads a constant

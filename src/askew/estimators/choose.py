@@ -21,6 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
+from askew._checks import is_number
 from askew.errors import ParameterError
 from askew.estimators.evidence import Candidate, Choice, Evidence, Regime, Verdict, cautious, standard_error, weighed
 from askew.estimators.labels import Labels
@@ -123,16 +124,16 @@ def choose(
     chosen = candidates[_pick(candidates, weighed([record.steady for record in evidence], weights, shape))]
     verdict = _judge(candidates, evidence, weights, threshold, traffic)
     if chosen == candidates[0] and verdict.decision == "adapt":  # there is nothing to adapt by
-        reason = f"{chosen} leads with all labels, though choosing from fewer gained {verdict.gain:+.4f}"
+        reason = f"{chosen} leads with all labels; choosing from fewer gained {verdict.gain:+.4f}"
         verdict = replace(verdict, decision="keep", reason=f"{reason} (standard error {verdict.standard_error:.4f})")
     return Choice(chosen, verdict, candidates, labels.query_ids, evidence)
 
 
 def check_threshold(threshold: float | None) -> None:
     """Raise ParameterError unless it is a number of standard errors, or None."""
-    if threshold is not None and not 0 <= threshold < np.inf:
+    if threshold is not None and (not is_number(threshold) or not 0 <= threshold < np.inf):
         raise ParameterError(
-            f"the threshold is {threshold}", where="threshold", remedy="Give a finite number, 0 or more, or None"
+            f"the threshold is {threshold!r}", where="threshold", remedy="Give a finite number, 0 or more"
         )
 
 
@@ -321,7 +322,11 @@ def _reason(adapt: bool, gain: float, error: float, threshold: float | None, tra
         where = f"unseen queries, {traffic:.0%} of them over all documents and the rest over unseen ones"
     found = f"the gain, {gain:+.4f} on {where} (standard error {error:.4f}),"
     if threshold is None:
-        told = f"is {gain / error:.1f} standard errors above zero" if gain > error > 0 else "is not clear"
+        told = "is not clear"
+        if abs(gain) > error > 0:
+            told = f"is {abs(gain) / error:.1f} standard errors {'above' if gain > 0 else 'below'} zero"
+        elif gain > error:
+            told = "is above zero on every query alike"
         return f"{found} {told}; what leads with all labels ships, as nothing in use is at stake"
     if gain <= 0:
         return f"no gain was found: {gain:+.4f} on {where} (standard error {error:.4f})"

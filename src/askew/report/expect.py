@@ -55,8 +55,13 @@ def _decided(summary: FitSummary) -> str:
     where = f"over {about} documents"
     if mixed:
         where = f"{percent(verdict.traffic)} of them over all documents and the rest over unseen ones"
+    start = (
+        "The nested gain, which decided nothing here, is"
+        if verdict.threshold is None
+        else "What decided is the nested gain,"
+    )
     told = (
-        f"What decided is the nested gain, {signed(verdict.gain)}: from the training queries, {where}, with the choice "
+        f"{start} {signed(verdict.gain)}: from the training queries, {where}, with the choice "
         "of settings made anew for each part"
     )
     beside = None if mixed else _row(summary, about)

@@ -101,7 +101,8 @@ def fit(
         traffic: ``"fresh"`` (documents that no label has named), ``"recurring"`` (traffic comes back to
             the documents of past labels), or the share of recurring traffic as a number from 0 to 1.
         estimators: what to try; by default ridge and softmax regression to the prior, each in the dual
-            family and, where it exists, the shared one; over an alignment softmax regression alone.
+            family and, where it exists, the shared one; over an alignment, as over any dense prior, softmax
+            regression alone.
         ranks: bounds on the rank of the correction that these defaults try beside none.
         mining: how negatives are chosen; by default 16 a query under a margin of 0.95.
         folds: number of folds, at least 3: nested fits leave out two.
@@ -222,7 +223,7 @@ def _recurring(traffic: Traffic) -> float:
 
 def _default_estimators(prior: Term, ranks: tuple[int, ...]) -> tuple[Estimator, ...]:
     bounds = (None, *ranks)
-    if isinstance(prior, Dense):  # over an alignment ridge regression never leads but by chance
+    if isinstance(prior, Dense):  # over an alignment it beats ridge regression: decision 0017
         return (Softmax(ranks=bounds),)
     dual: tuple[Estimator, ...] = (Ridge(ranks=bounds), Softmax(ranks=bounds))
     return (*dual, Ridge("shared", ranks=bounds), Softmax("shared", ranks=bounds)) if has_shared(prior) else dual
