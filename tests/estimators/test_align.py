@@ -11,8 +11,9 @@ import pytest
 from askew.data import EmbeddingSet
 from askew.errors import DimensionError, EmbeddingError, InputError, MatchError, ParameterError
 from askew.estimators import align, fused
-from askew.estimators.align import RidgePath, own_alone
+from askew.estimators.align import own_alone
 from askew.estimators.pairs import PairMoments, Pairs
+from askew.estimators.ridge_path import RidgePath
 from askew.linalg.fixed import Float64Array
 
 SHAPES = {"wide": (200, 5, 9), "tall": (200, 9, 5), "square": (150, 6, 6), "n < d": (7, 12, 10), "one": (1, 4, 3)}

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scipy.linalg
 
 from askew._checks import is_number
 from askew.data import EmbeddingSet
 from askew.errors import DimensionError, InputError, ParameterError
 from askew.estimators.evidence import standard_error
 from askew.estimators.pairs import PairMoments, Pairs
-from askew.linalg import one_thread, row_dots, row_norms, svd, symmetric_eigen
+from askew.estimators.ridge_path import ROUNDING, RidgePath, ridge_map
+from askew.linalg import one_thread, row_dots, row_norms, svd
 from askew.linalg.fixed import BoolArray, Float32Array, Float64Array, FloatArray
 from askew.operators import Dense, Identity, Stacked, Zero
 from askew.protocols import Progress
@@ -25,7 +25,6 @@ __all__ = [
     "CENTRE",
     "Alignment",
     "Method",
-    "RidgePath",
     "align",
     "check_method",
     "fused",
@@ -43,9 +42,6 @@ CENTRE = 0.25
 
 # Without documents to judge by: a pull that a few documents stand, and that thousands hardly feel.
 _UNJUDGED = 0.01
-# Products of unit rows whose mean is below it are rounding: what centring leaves of equal rows, or what is left of an
-# axis along which no row varies.
-_ROUNDING = 1e-12
 # A larger pull is taken that keeps less by no more than so many standard errors.
 _CAUTION = 0.5
 # Held-out documents that ask, those that they ask among, and how many of these count: what retention is told by.
@@ -157,19 +153,22 @@ def align(
     with one_thread():
         known, held = pairs.moments()
         _tell(progress, 1)
-        sums = known, known if held.count == 0 else known + held
-        for one in sums:
+        whole = known if held.count == 0 else known + held
+        for one in (known, whole):
             _check_related(one, centre)
-        strength = _chosen(pairs, known, held, sorted(strengths), centre) if method == "ridge" else None
-        maps = [_orthogonal(one, centre) if strength is None else _ridge(one, strength, centre) for one in sums]
-        judged, whole_map = (_scaled(one, about) for one, about in zip(maps, sums, strict=True))
+        if method == "ridge":
+            strength, judged = _learned(pairs, known, held, sorted(strengths), centre)
+            final = ridge_map(whole, strength, centre) if held.count else judged
+        else:
+            strength, judged, final = None, _orthogonal(known, centre), _orthogonal(whole, centre)
+        judged, final = _scaled(judged, known), _scaled(final, whole)
         cosine = _cosine(pairs, judged) if held.count else None
         _tell(progress, 2)
     explained = _explained(judged, held) if held.count else None
     names = source.encoder, target.encoder
     held_ids, count = pairs.held_ids, len(pairs)
     return Alignment(
-        whole_map,
+        final,
         judged,
         method,
         abs(float(centre)),
@@ -235,82 +234,20 @@ def own_alone(alignment: Alignment) -> Stacked:
     return Stacked((Identity(d_document), Zero(d_query, d_document)))
 
 
-@dataclass(frozen=True, eq=False)
-class RidgePath:
-    """The ridge maps of n pairs at every strength, from one decomposition S = V diag(e) Vᵀ of sums about the means.
-
-    Attributes:
-        count: n.
-        values: (d_query,) e, not below 0.
-        axes: (d_query, d_query) V.
-        loadings: (d_query, d_document) VᵀC.
-        source_mean: (d_query,) Vᵀμ.
-        target_mean: (d_document,) ν.
-        centre: how much of the intercept is left out.
-    """
-
-    count: int
-    values: Float64Array
-    axes: Float64Array
-    loadings: Float64Array
-    source_mean: Float64Array
-    target_mean: Float64Array
-    centre: float
-
-    @classmethod
-    def of(cls, moments: PairMoments, centre: float = CENTRE) -> RidgePath:
-        """From the sums of n pairs."""
-        about, source_mean, target_mean = moments.centred, moments.source_mean, moments.target_mean
-        values, axes = symmetric_eigen(about.source)
-        values = np.maximum(values, 0.0)
-        return cls(moments.count, values, axes, axes.T @ about.cross, axes.T @ source_mean, target_mean, centre)
-
-    def at(self, strength: float) -> Float64Array:
-        """(d_query, d_document) the map at a pull of λ per pair."""
-        return np.asarray(self.axes @ self.along_axes(*self.parts(strength)))
-
-    def along_axes(self, weight: Float64Array, reader: Float64Array, intercept: Float64Array) -> Float64Array:
-        """(d_query, d_document) a map of vectors in the coordinates V, from its parts."""
-        return np.asarray(weight[:, None] * self.loadings + np.outer(reader, intercept))
-
-    def parts(self, strength: float) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """(d_query,) what weighs the loadings, (d_query,) Vᵀw, as much of it as counts, and (d_document,) b."""
-        pulled, least = self.values + max(self.count, 1) * strength, max(self.count, 1) * _ROUNDING
-        # Where variance and pull are rounding alone: nothing, as in a pseudo-inverse.
-        still = (self.values <= least) & (strength <= _ROUNDING)
-        weight = np.where(still, 0.0, 1 / np.maximum(pulled, least))
-        still_mean = np.where(still, self.source_mean, 0.0)
-        if still_mean @ still_mean > _ROUNDING:  # all pairs have this in common, so it alone reads a constant
-            reader = still_mean / (still_mean @ still_mean)
-        else:
-            reader = _reader(self.count * weight * self.source_mean, self.source_mean)
-        return weight, (1 - self.centre) * reader, self.target_mean - (weight * self.source_mean) @ self.loadings
+def _learned(
+    pairs: Pairs, known: PairMoments, held: PairMoments, strengths: Sequence[float], centre: float
+) -> tuple[float, Float64Array]:
+    """λ, and its map of the documents that are not held out."""
+    if held.count and len(strengths) > 1:
+        path = RidgePath.of(known, centre)
+        strength = _chosen(pairs, path, held, strengths)
+        return strength, path.at(strength)
+    strength = min(strengths, key=lambda one: abs(np.log(one / _UNJUDGED)))
+    return strength, ridge_map(known, strength, centre)
 
 
-def _reader(solved: Float64Array, mean: Float64Array) -> Float64Array:
-    """w, from n(S + nλI)⁻¹μ and μ."""
-    return np.asarray(solved / (1 + mean @ solved))
-
-
-def _ridge(moments: PairMoments, strength: float, centre: float) -> Float64Array:
-    """The map at one strength: a Cholesky factor costs a tenth of a decomposition."""
-    if strength <= _ROUNDING:  # lost beside what it pulls at: axes without variance have to be left out
-        return RidgePath.of(moments, centre).at(strength)
-    about, count = moments.centred, max(moments.count, 1)
-    factor = scipy.linalg.cho_factor(about.source + count * strength * np.eye(len(about.source)))
-    solved = scipy.linalg.cho_solve(factor, np.column_stack([about.cross, count * moments.source_mean]))
-    mapped, mean = solved[:, :-1], moments.source_mean
-    reader = (1 - centre) * _reader(solved[:, -1], mean)
-    return np.asarray(mapped + np.outer(reader, moments.target_mean - mean @ mapped))
-
-
-def _chosen(pairs: Pairs, known: PairMoments, held: PairMoments, strengths: Sequence[float], centre: float) -> float:
+def _chosen(pairs: Pairs, path: RidgePath, held: PairMoments, strengths: Sequence[float]) -> float:
     """The largest of ascending λ that keeps as much of what held-out documents find as the best, but for the noise."""
-    if held.count == 0:
-        return min(strengths, key=lambda strength: abs(np.log(strength / _UNJUDGED)))
-    if len(strengths) == 1:
-        return strengths[0]
-    path = RidgePath.of(known, centre)
     explained = _explained_by(path, held, strengths)
     most = max(range(len(strengths)), key=lambda place: (explained[place], place))
     kept = _kept(pairs, path, strengths[: most + 1])
@@ -363,7 +300,7 @@ def _check_related(moments: PairMoments, centre: float) -> None:
     """Raise InputError where both A₁ and the intercept's part are rounding."""
     means = np.linalg.norm(moments.source_mean) * np.linalg.norm(moments.target_mean)
     told = np.linalg.norm(moments.centred.cross) / max(moments.count, 1), (1 - centre) * means
-    if max(told) <= _ROUNDING:
+    if max(told) <= ROUNDING:
         raise _unrelated()
 
 
