@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from askew.adapters import Adapter
-from askew.data import EmbeddingSet, hash_order, take_shares
+from askew.data import Dataset, hash_order, take_shares
 from askew.estimators import Estimator, Ridge, Softmax
 from askew.evaluation import evaluate
 from askew.operators import BilinearOperator
@@ -42,15 +42,8 @@ def main() -> None:
     args = parser.parse_args()
     kinds: dict[str, tuple[Estimator, ...]] = {"softmax": (Softmax(),)}
     kinds |= {"ridge": (Ridge(),), "both": (Ridge(), Softmax())} if args.ridge else {}
-    heads = (
-        "set",
-        "queries by",
-        "seed",
-        "labels",
-        "nested gain",
-        "standard error",
-        *(f"gain by {one}" for one in kinds),
-    )
+    known = ("set", "queries by", "seed", "labels", "nested gain", "standard error")
+    heads = (*known, *(f"gain by {one}" for one in kinds))
     rows = list[list[float]]()
     print(f"| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|")
     for name in args.sets:
@@ -83,15 +76,17 @@ def tried(task: TwoEncoders, labels: int, seed: int, kinds: Sequence[tuple[Estim
     with threadpool_limits(1):
         found = [lesson.fit(priors, threshold=threshold_for(ALIGNED), estimators=kind) for kind in kinds]
     alone = Adapter(BilinearOperator(ground.alignment.term), "cosine")
-    queries = ground.dataset.queries.take(parts.test)
-    base, *means = (_mean(ground, one.apply(queries), parts.test) for one in (alone, *(fit.adapter for fit in found)))
+    tested = ground.dataset.only(parts.test)
+    base, *means = (ndcg(tested, one) for one in (alone, *(fit.adapter for fit in found)))
     verdict = found[0].choice.verdict
     return [verdict.gain, verdict.standard_error, *(mean - base for mean in means)]
 
 
-def _mean(ground: Ground, asked: EmbeddingSet, test: tuple[str, ...]) -> float:
-    run = search(asked, ground.dataset.documents, k=10, similarity="cosine")
-    return float(evaluate(run, ground.dataset.qrels.only(test), ["nDCG@10"]).mean("nDCG@10"))
+def ndcg(data: Dataset, adapter: Adapter) -> float:
+    """nDCG@10 over all documents, by cosine."""
+    asked = adapter.apply(data.queries.take(data.qrels.queries))
+    run = search(asked, data.documents, k=10, similarity="cosine")
+    return float(evaluate(run, data.qrels, ["nDCG@10"]).mean("nDCG@10"))
 
 
 if __name__ == "__main__":

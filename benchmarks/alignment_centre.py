@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aligned_corrections import unused
+from aligned_corrections import ndcg, unused
 from askew.adapters import Adapter
 from askew.data import hash_order
 from askew.estimators import align
-from askew.evaluation import evaluate
 from askew.operators import BilinearOperator, Dense
 from askew.reproduce.era_protocol import ENCODERS
 from askew.retrieval import search
@@ -65,9 +64,7 @@ def tried(task: TwoEncoders, size: int, seed: int, centre: float) -> tuple[float
     kept = overlap(search(judged.apply(task.documents.take(asked)), index, k=10, similarity="cosine"), own)
     data = task.dataset(ALIGNED)
     assert data is not None
-    mapped = Adapter(BilinearOperator(found.term), "cosine").apply(data.queries.take(task.judged_by_all))
-    run = search(mapped, data.documents, k=10, similarity="cosine")
-    return float(kept.mean()), float(evaluate(run, data.qrels, ["nDCG@10"]).mean("nDCG@10"))
+    return float(kept.mean()), ndcg(data.only(task.judged_by_all), Adapter(BilinearOperator(found.term), "cosine"))
 
 
 def _row(size: int, found: np.typing.NDArray[np.float64]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from askew.estimators.align import CENTRE
 from askew.workflows.align import align_folder
 
 Askew = Callable[..., Any]
@@ -328,7 +329,7 @@ def test_rows_under_wrong_ids_are_told(task: Any, askew: Askew) -> None:
     assert "may not name the same documents" in told["message"]
 
 
-@pytest.mark.parametrize(("more", "centred"), [((), 0.25), (("--centre", "1"), 1.0)])
+@pytest.mark.parametrize(("more", "centred"), [((), CENTRE), (("--centre", "1"), 1.0)])
 def test_how_much_of_the_intercept_is_left_out(alike: Any, askew: Askew, more: Any, centred: float) -> None:
     told = askew("align", alike.root, *BOTH, *more, "--json").json()
     assert told["alignment"]["centred"] == centred

@@ -92,6 +92,8 @@ def test_every_gain_is_named_once_and_related_to_the_others(full: FitSummary) ->
     mixed = dataclasses.replace(full, verdict=dataclasses.replace(full.verdict, traffic=0.3))
     assert "30\xa0% of them over all documents and the rest over unseen ones" in " ".join(expected(mixed))
     assert "beside it" not in " ".join(expected(mixed))
+    ungated = dataclasses.replace(full, verdict=dataclasses.replace(full.verdict, threshold=None))
+    assert "The nested gain, which decided nothing here, is +0.0212" in " ".join(expected(ungated))
 
 
 def test_on_keep_the_correction_would_have_brought_it(full: FitSummary, untested: FitSummary) -> None:

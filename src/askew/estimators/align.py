@@ -168,17 +168,7 @@ def align(
     names = source.encoder, target.encoder
     held_ids, count = pairs.held_ids, len(pairs)
     return Alignment(
-        final,
-        judged,
-        method,
-        abs(float(centre)),
-        strength,
-        cosine,
-        explained,
-        count,
-        held_ids,
-        pairs.copies,
-        *names,
+        final, judged, method, float(centre), strength, cosine, explained, count, held_ids, pairs.copies, *names
     )
 
 

@@ -42,7 +42,7 @@ class RidgePath:
 
     @classmethod
     def of(cls, moments: PairMoments, centre: float) -> RidgePath:
-        """From the sums of n pairs."""
+        """From the sums of n pairs, the share `centre` of whose intercept is left out."""
         about, source_mean, target_mean = moments.centred, moments.source_mean, moments.target_mean
         values, axes = symmetric_eigen(about.source)
         values = np.maximum(values, 0.0)
@@ -76,7 +76,13 @@ def _reader(solved: Float64Array, mean: Float64Array) -> Float64Array:
 
 
 def ridge_map(moments: PairMoments, strength: float, centre: float) -> Float64Array:
-    """The map at one strength: a Cholesky factor costs a tenth of a decomposition."""
+    """(d_query, d_document) the map at one strength: a Cholesky factor costs a tenth of a decomposition.
+
+    Args:
+        moments: sums of n pairs.
+        strength: λ, the pull per pair.
+        centre: how much of the intercept is left out.
+    """
     if strength <= ROUNDING:  # lost beside what it pulls at: axes without variance have to be left out
         return RidgePath.of(moments, centre).at(strength)
     about, count = moments.centred, max(moments.count, 1)

@@ -346,7 +346,6 @@ def _findings(protocol: Protocol, curves: Mapping[str, Sequence[Score]]) -> list
 
 def _picture(protocol: Protocol, name: str, scores: Sequence[Score]) -> str:
     shares = [share for share in protocol.shares if _of(scores, _OURS, share)]
-    shown = list(protocol.methods)
     return curves_figure(
         f"era-{name}",
         [
@@ -355,7 +354,7 @@ def _picture(protocol: Protocol, name: str, scores: Sequence[Score]) -> str:
                 x=[_labels(protocol, _of(scores, system, share)) for share in shares],
                 y=[_mean(_of(scores, system, share)) or 0.0 for share in shares],
             )
-            for system in shown
+            for system in protocol.methods
         ],
         title=f"{name} by labels",
         description=f"nDCG@10 on {name} of each way to use the query encoder on the index, as labels grow.",

@@ -13,7 +13,7 @@ import numpy as np
 from askew._extras import require
 from askew.data import Dataset, EmbeddingSet
 from askew.errors import ParameterError
-from askew.estimators import Alignment, Estimator, align
+from askew.estimators import Alignment, align
 from askew.estimators.layers import Layers
 from askew.estimators.lessons import Lessons
 from askew.operators import Term, Zero
@@ -101,21 +101,10 @@ class Lesson:
         """Both: a method that needs no validation learns from it too, so that labels are equal."""
         return self.ground.dataset.only([*self.train, *self.validation])
 
-    @cached_property
-    def fitted(self) -> Fit:
-        """Align, then adapt: the alignment and nothing are the priors to choose among."""
-        return self.fit(priors_for(ALIGNED, self.ground.alignment) or {}, threshold=threshold_for(ALIGNED))
-
-    def fit(
-        self,
-        priors: Mapping[str, Term],
-        *,
-        threshold: float | None = 1.0,
-        estimators: Sequence[Estimator] | None = None,
-    ) -> Fit:
-        """From some priors, for the lesson's traffic."""
-        options: dict[str, Any] = {"threshold": threshold, "estimators": estimators, "seed": self.ground.seed}
-        return fit(self.labelled, priors=priors, similarity="cosine", traffic=self.traffic, **options)
+    def fit(self, priors: Mapping[str, Term], **options: Any) -> Fit:
+        """From some priors, for the lesson's traffic, with what else `fit` takes."""
+        seed = self.ground.seed
+        return fit(self.labelled, priors=priors, similarity="cosine", traffic=self.traffic, seed=seed, **options)
 
 
 #: Trains, and gives the map of queries.
@@ -147,7 +136,8 @@ def _adapt_only(lesson: Lesson) -> Asker:
 
 
 def _align_adapt(lesson: Lesson) -> Asker:
-    return lesson.fitted.adapter.apply
+    priors = priors_for(ALIGNED, lesson.ground.alignment) or {}
+    return lesson.fit(priors, threshold=threshold_for(ALIGNED)).adapter.apply
 
 
 def recipe(name: str | None = None, *, aligned: bool = True, adapted: bool = True, **changed: Any) -> Method:
